@@ -228,8 +228,9 @@ ROOMS = {
     "aggregator/answers": Room(
         "sums, curves, densities, completeness, what is promised; how they print",
         "edge_ldp/device edge_ldp/mechanisms edge_ldp/protocol edge_ldp/certify edge_ldp/estimate"
-        " edge_ldp/sums edge_ldp/poisoning edge_ldp/continual edge_ldp/service aggregator"
-        f" aggregator/config aggregator/counting aggregator/store aggregator/plans {BASE}",
+        " edge_ldp/sums edge_ldp/poisoning edge_ldp/continual edge_ldp/period_sums edge_ldp/service"
+        " aggregator aggregator/config aggregator/counting aggregator/store aggregator/plans"
+        f" {BASE}",
         "numpy numpy.random msgspec",
     ),
     "aggregator/replay": Room(

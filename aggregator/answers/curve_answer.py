@@ -20,6 +20,7 @@ from aggregator.answers.parts import (
     Span,
     UnitSlots,
 )
+from aggregator.answers.sums_answer import LOCAL, SUMS, SumsAnswer, sums_csv, sums_text
 from aggregator.answers.units import (
     ENERGIES,
     clock_text,
@@ -97,7 +98,8 @@ class CurveAnswer(AnswerPart, frozen=True, kw_only=True):
 
     stream, unit, slot_seconds, zone; hours[], days[] or weeks[] of the zone, those with reports;
     noise: null, or of a curve that is mostly noise; warnings[]: what days are not, in words; group:
-    as asked for, or null.
+    as asked for, or null; sums: as of `query`, null without any or with --mode local; mode: local,
+    or sums, whose periods and parts of the day are then the curve.
     """
 
     stream: str
@@ -110,6 +112,8 @@ class CurveAnswer(AnswerPart, frozen=True, kw_only=True):
     noise: CurveNoise | None
     warnings: list[str]
     group: str | None
+    sums: SumsAnswer | None
+    mode: str
 
     @property
     def spans(self) -> tuple[str, list[CurveSpan]]:
@@ -126,6 +130,8 @@ def curve_answer(  # noqa: PLR0913 (what is asked for)
     zone: tzinfo = UTC,
     *,
     group: str | None = None,
+    sums: SumsAnswer | None = None,
+    mode: str = LOCAL,
 ) -> CurveAnswer:
     """Return what `load-curve` answers; figures of fewer than `least` devices are withheld."""
     of = Spans(stream, by, zone)
@@ -148,6 +154,8 @@ def curve_answer(  # noqa: PLR0913 (what is asked for)
         noise=_noise(curve, slots, [not row.withheld for row in rows], of),
         warnings=[_LATE] if any(map(of.is_late, curve.bucket.tolist())) else [],
         group=group,
+        sums=sums,
+        mode=mode,
     )
 
 
@@ -197,12 +205,16 @@ def _noise(curve: LoadCurve, slots: Ints, shown: Sequence[bool], of: Spans) -> C
 
 
 def curve_csv(view: CurveAnswer) -> str:
-    """Return the spans as CSV."""
+    """Return the spans as CSV, or the sums' periods where those are the answer's mode."""
+    if view.sums is not None and view.mode == SUMS:
+        return sums_csv(view.sums)
     return csv_text(COLUMNS, ({**asdict(row), "from": row.from_} for row in view.spans[1]))
 
 
 def curve_text(view: CurveAnswer, zone: tzinfo = UTC) -> str:
     """Return a curve as people read it."""
+    if view.sums is not None and view.mode == SUMS:
+        return f"{view.stream}, {view.zone}\n{sums_text(view.sums, view.unit, zone)}"
     by, spans = view.spans
     lines = [f"{view.stream} by {by} ({view.zone}), {view.unit}; values above θ count as θ"]
     if view.noise is not None:

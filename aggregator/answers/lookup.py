@@ -16,7 +16,7 @@ from aggregator.counting.retention import SUMMED, spans
 from aggregator.counting.tally import exact_sum
 from aggregator.plans.revision import read_revision
 from aggregator.store.contract import stored_plan
-from edge_ldp.protocol.released import FIRST_KEY
+from edge_ldp.protocol.released import FIRST_KEY, FIRST_SUMS_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -281,4 +281,6 @@ def read_account(
 
 
 def _name(key: int, names: Mapping[int, str]) -> str:
+    if key >= FIRST_SUMS_KEY:
+        return f"sums {key - FIRST_SUMS_KEY}"
     return f"curated {key - FIRST_KEY}" if key >= FIRST_KEY else names.get(key, str(key))

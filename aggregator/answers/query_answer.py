@@ -19,6 +19,14 @@ from aggregator.answers.curves import (
 from aggregator.answers.parts import AnswerPart, InUnit, Iso, Reports, Seconds, Share, Span
 from aggregator.answers.plan_view import PlanTerms, plan_terms
 from aggregator.answers.query import Figures, GroupFigures
+from aggregator.answers.sums_answer import (
+    SUMS,
+    SumsAnswer,
+    beside_text,
+    narrower_mode,
+    sums_csv,
+    sums_text,
+)
 from aggregator.answers.units import (
     ENERGIES,
     clock_text,
@@ -63,7 +71,9 @@ class QueryAnswer(AnswerPart, frozen=True, kw_only=True):
     surveys or where it is not asked for; quantiles[], ranges[] as asked for; theta[]: as of
     `theta`; counts: reports of all time; curated_beside[]: devices that publish a stream of this
     name of their own, in no figure here; group as asked for, or null; warnings[]: how the answer
-    differs from what was asked, as the time covered where counts were added up by day.
+    differs from what was asked, as the time covered where counts were added up by day; sums: what
+    homes' own sums of the range say, null without any or with --mode local; mode: whose mean is
+    narrower, local (of reports, which all before is of) or sums; with --mode that one.
     """
 
     stream: str
@@ -87,6 +97,8 @@ class QueryAnswer(AnswerPart, frozen=True, kw_only=True):
     curated_beside: list[str]
     group: str | None
     warnings: list[str]
+    sums: SumsAnswer | None
+    mode: str
 
 
 def query_answer(  # noqa: PLR0913 (what is known)
@@ -99,6 +111,8 @@ def query_answer(  # noqa: PLR0913 (what is known)
     group: str | None = None,
     beside: Sequence[str] = (),
     warnings: Sequence[str] = (),
+    sums: SumsAnswer | None = None,
+    mode: str | None = None,
 ) -> QueryAnswer:
     """Return what `query` answers of these facts."""
     first, last = answer.first_bucket, answer.last_bucket
@@ -131,11 +145,18 @@ def query_answer(  # noqa: PLR0913 (what is known)
         curated_beside=list(beside),
         group=group,
         warnings=list(warnings),
+        sums=sums,
+        mode=mode or narrower_mode(answer.whole, sums),
     )
 
 
 def query_csv(view: QueryAnswer) -> str:
-    """Return the whole range and its groups as CSV: figures as in the JSON, in the unit."""
+    """Return the whole range and its groups as CSV: figures as in the JSON, in the unit.
+
+    Where sums are the answer's mode, theirs.
+    """
+    if view.sums is not None and view.mode == SUMS:
+        return sums_csv(view.sums)
     rows = ({**asdict(row), "at": name} for name, row in _named(view))
     return csv_text(COLUMNS, rows)
 
@@ -143,6 +164,9 @@ def query_csv(view: QueryAnswer) -> str:
 def query_text(view: QueryAnswer, zone: tzinfo = UTC, notes: Iterable[str] = ()) -> str:
     """Return the answer as people read it; `notes`: of its range, a line each."""
     unit, whole = view.unit, view.whole
+    if view.sums is not None and view.mode == SUMS:
+        lines = [f"{view.stream}, {view.zone}", sums_text(view.sums, unit, zone)]
+        return "\n".join([*lines, *beside_text(whole, unit, "reports"), *_last_lines(view), ""])
     if view.from_s is None:
         return "\n".join([f"{view.stream}, no reports in this range", *_last_lines(view), ""])
     times = (clock_text(at_s, zone) for at_s in (view.from_s, view.to_s))
@@ -184,6 +208,8 @@ def query_text(view: QueryAnswer, zone: tzinfo = UTC, notes: Iterable[str] = ())
         f"95 % from {row.share_low:.4f} to {row.share_high:.4f}"
         for row in view.ranges
     ]
+    if view.sums is not None:
+        lines += beside_text(view.sums.whole, unit, "homes' own sums")
     return "\n".join([*lines, *_last_lines(view), ""])
 
 

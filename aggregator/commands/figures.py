@@ -27,6 +27,7 @@ from aggregator.answers.lookup import (
 )
 from aggregator.answers.query import answer, curve_shown, prepare_curve
 from aggregator.answers.query_answer import QueryAnswer, query_answer, query_csv, query_text
+from aggregator.answers.sums_answer import LOCAL, MODES, SUMS, read_sums_answer
 from aggregator.answers.units import clock_text
 from aggregator.commands.asking import Shown, add_question
 from aggregator.commands.common import (
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from datetime import tzinfo
 
     from aggregator.answers.query import Answer, Facts
+    from aggregator.answers.sums_answer import SumsAnswer
     from aggregator.commands.asking import Commands
     from aggregator.config import AggregatorConfig, StreamTable
     from aggregator.store.contract import Reader
@@ -73,6 +75,7 @@ def query(args: argparse.Namespace, config: AggregatorConfig, reader: Reader) ->
         work = partial(curve_shown, counted.plans, counted.rows, asked, counted.weights)
         curve = None if args.no_density else begin(work)
         facts = read_facts(reader, config, stream, group, counted)
+        sums = _sums_asked(args, config, reader, stream, group)
     warnings += doubts
     found = answer(stream, facts, by, curve=curve)
     view = query_answer(
@@ -84,6 +87,8 @@ def query(args: argparse.Namespace, config: AggregatorConfig, reader: Reader) ->
         group=args.group,
         beside=_curated_beside(reader, stream),
         warnings=warnings,
+        sums=sums,
+        mode=args.mode,
     )
     if args.csv and (args.quantile or args.range):
         warnings.append(
@@ -91,8 +96,12 @@ def query(args: argparse.Namespace, config: AggregatorConfig, reader: Reader) ->
         )
     notes = _begins_later(stream, facts, found, zone)
     told = Shown(view, lambda: query_text(view, zone, notes), lambda: query_csv(view), warnings)
-    if found.whole.mean is not None:
+    if found.whole.mean is not None and args.mode != SUMS:
         return told
+    if sums is not None and sums.whole.mean is not None:
+        return told
+    if args.mode == SUMS:
+        return told.but(EXIT_NOTHING, f"{stream.name}: {_no_sums(sums)}")
     elsewhere = extent if found.first_bucket is None else None
     reason = _nothing_text(args, elsewhere, zone)
     if found.leaves_few:
@@ -109,15 +118,49 @@ def load_curve(args: argparse.Namespace, config: AggregatorConfig, reader: Reade
     first, last = _buckets(args, stream)
     zone, group = find_zone(args, config), find_group(args, reader)
     curve = read_load_curve(reader, stream, first, last, group, by=args.by, zone=zone)
-    view = curve_answer(stream, curve, config.query.min_devices, args.by, zone, group=args.group)
+    sums = _sums_asked(args, config, reader, stream, group)
+    mode = args.mode or (LOCAL if sums is None or len(curve.bucket) else SUMS)
+    least = config.query.min_devices
+    view = curve_answer(stream, curve, least, args.by, zone, group=args.group, sums=sums, mode=mode)
     told = Shown(view, lambda: curve_text(view, zone), lambda: curve_csv(view), view.warnings)
-    if len(curve.bucket):
+    if mode == SUMS and (sums is None or sums.whole.mean is None):
+        return told.but(EXIT_NOTHING, f"{stream.name}: {_no_sums(sums)}")
+    if len(curve.bucket) or mode == SUMS:
         return told
     reason = _nothing_text(args, read_extent(reader, stream, group), zone)
     if len(read_presence(reader, stream, first, last, group)):
         reason = f"surveys only until θ is chosen (after {stream.min_survey_reports:,} of them:"
         reason += " `status`); `query` tells the distribution"
     return told.but(EXIT_NOTHING, f"{stream.name}: {reason}")
+
+
+def _sums_asked(
+    args: argparse.Namespace,
+    config: AggregatorConfig,
+    reader: Reader,
+    stream: StreamTable,
+    group: int | None,
+) -> SumsAnswer | None:
+    """Return what homes' sums of the range say; None without any, or where reports are asked."""
+    if args.mode == LOCAL:
+        return None
+    return read_sums_answer(
+        reader,
+        stream,
+        since_s=args.since,
+        until_s=args.until,
+        group=group,
+        least=config.query.min_devices,
+        enrolled=reader.may_report(group),
+        zone=find_zone(args, config),
+    )
+
+
+def _no_sums(sums: SumsAnswer | None) -> str:
+    """Return why no sums answer."""
+    if sums is None:
+        return "no home's sums of a period that lies wholly in this range"
+    return "fewer homes sent sums in this range, or are left out, than [query] min_devices"
 
 
 def _nothing_text(args: argparse.Namespace, extent: tuple[int, int] | None, zone: tzinfo) -> str:
@@ -196,6 +239,7 @@ def add(commands: Commands) -> None:
     parser.add_argument("--no-density", action="store_true", help=less)
     within = "share of values from LOW to below HIGH, in the unit (may be repeated)"
     parser.add_argument("--range", type=_range, action="append", metavar="LOW:HIGH", help=within)
+    _add_mode(parser)
     add_range(parser)
     parser = add_question(commands, load_curve, CurveAnswer, has_csv=True)
     parser.add_argument("--stream", help="its name; the first one unless given")
@@ -204,4 +248,10 @@ def add(commands: Commands) -> None:
         "--by", type=_by, choices=LENGTHS, default="hour", help="hours unless given"
     )
     parser.add_argument("--group", help='of one group of devices; "" for those in none')
+    _add_mode(parser)
     add_range(parser)
+
+
+def _add_mode(parser: argparse.ArgumentParser) -> None:
+    said = "of reports, or of homes' own sums (the narrower first, the other beside it)"
+    parser.add_argument("--mode", choices=MODES, help=said)

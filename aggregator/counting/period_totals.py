@@ -35,11 +35,12 @@ class TotalKey(NamedTuple):
 
 
 class CellTotal(NamedTuple):
-    """One cell over homes: slots that had a value, their sum folded (in FIXED), and its variance.
+    """One cell over the homes that had a value in it: slots, their sum folded (in FIXED), variance.
 
     `sway`: how far any one of the homes can have moved it.
     """
 
+    homes: int = 0
     slots: int = 0
     total: int = 0
     variance: int = 0
@@ -47,8 +48,10 @@ class CellTotal(NamedTuple):
 
     def plus(self, other: CellTotal) -> CellTotal:
         """Return both together."""
-        slots, total, variance = (one + two for one, two in zip(self[:3], other[:3], strict=True))
-        return CellTotal(slots, total, variance, max(self.sway, other.sway))
+        homes, slots, total, variance = (
+            one + two for one, two in zip(self[:4], other[:4], strict=True)
+        )
+        return CellTotal(homes, slots, total, variance, max(self.sway, other.sway))
 
 
 class PeriodTotal(NamedTuple):
@@ -66,7 +69,7 @@ class PeriodTotal(NamedTuple):
             value, variance = folded((y,), frame.scale, frame.block)
             total = frame.low * n * FIXED + round(value * FIXED)
             # a cell without a slot is left out with its noise
-            cells.append(CellTotal(n, total, round(variance), n * frame.span + beyond))
+            cells.append(CellTotal(1, n, total, round(variance), n * frame.span + beyond))
         return cls(1, tuple(one if one.slots else CellTotal() for one in cells))
 
     def plus(self, other: PeriodTotal) -> PeriodTotal:
@@ -99,8 +102,8 @@ def unpack_total(text: str) -> PeriodTotal:
     except (TypeError, ValueError) as exc:
         raise RowError("a period's total does not parse") from exc
     numbers = (homes, *(number for one in cells for number in one))
-    if any(type(one) is not int for one in numbers) or len(numbers) != 1 + 4 * len(cells):
-        raise RowError("a period's total is no integers, four for each cell")
+    if any(type(one) is not int for one in numbers) or len(numbers) != 1 + 5 * len(cells):
+        raise RowError("a period's total is no integers, five for each cell")
     return found
 
 

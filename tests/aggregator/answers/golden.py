@@ -24,6 +24,7 @@ from tests.aggregator.console.small_fleet import (
     add_looks,
     add_plans,
     add_reports,
+    add_sums,
     frame,
     make_fleet,
     send,
@@ -54,6 +55,9 @@ ASKED = (
     "query --no-density --by day --zone Europe/Berlin --group north",
     "query --no-density --group tiny",
     "query --stream power1",
+    "query --no-density --mode sums --group north",
+    "query --no-density --mode sums --group tiny",
+    "load-curve --mode sums",
     f"load-curve --since {SINCE}",
     "load-curve --by day --zone Europe/Berlin --group tiny",
     "load-curve --by week",
@@ -92,6 +96,7 @@ def golden_fleet(place: Path) -> Fleet:
     add_reports(made, plan, {"north": 14, "south": 11, "tiny": 4}, 2)
     add_looks(made, (900.0, 600.0))
     add_curated(made, plan, ("home-c1", "home-c2"), 48)
+    add_sums(made, plan, [f"north-{at:04d}" for at in range(12)], 2)
     told = [
         status("home-4", health="meter lost", ages={"receipt_s": 7300, "telegram_s": 90}),
         status("home-5", refusals=("ratio", "theta")),

@@ -18,7 +18,7 @@ import numpy as np
 
 from aggregator.config import load_config
 from aggregator.counting.members import named_wishes
-from aggregator.counting.refusals import Rules, StreamRules, allowed_codes
+from aggregator.counting.refusals import Measured, Rules, StreamRules, allowed_codes
 from aggregator.intake.intake import commit
 from aggregator.plans import planner
 from aggregator.plans.revision import Revision
@@ -27,6 +27,7 @@ from aggregator.store.opening import open_session, open_store
 from aggregator.store.registry import apply
 from edge_ldp.cli import main
 from edge_ldp.device.frame import encode
+from edge_ldp.device.sums_frame import SumsFrame, encode_sums
 from edge_ldp.protocol.messages import Status, StreamStatus, topic
 from edge_ldp.protocol.released import PublicDesign, ReleasedFrame, encode_released
 from edge_ldp.service.mqtt import Message
@@ -194,12 +195,26 @@ def add_curated(fleet: Fleet, plan: Plan, devices: Sequence[str], count: int) ->
         send(fleet, plan, [Message(topic("demo", "stream", device), encode_released(frame))])
 
 
+def add_sums(fleet: Fleet, plan: Plan, devices: Sequence[str], days: int) -> None:
+    """Let devices release sums of so many days in four parts, the last that are over."""
+    last = END_S // DAY_S - 1
+    for at, device in enumerate(devices):
+        for batch in range(1, days + 1):
+            y = tuple((24 * (400 + 100 * part) + (at * 37 + batch) % 50 * 100) for part in range(4))
+            frame = SumsFrame(
+                *(0, 9, batch, last - days + batch, SLOT_S, 1, 4, 1, 0, 0, 5000, 61_000),
+                *("W", "power", (24,) * 4, y),
+            )
+            send(fleet, plan, [Message(topic("demo", "report", device), encode_sums(frame))])
+
+
 def send(fleet: Fleet, plan: Plan, *flushes: Sequence[Message], now_s: int = END_S) -> None:
     """Let the intake judge and commit what devices sent, flush after flush."""
     slots = fleet.config.streams[0].bucket_slots
     rules = Rules(
         streams={1: StreamRules(SLOT_S, slots, {plan.epoch: allowed_codes(plan)})},
         devices=None, max_devices=10**6, window_s=10**8, tolerance_s=300, now_s=float(now_s),
+        measured={"power": Measured(1, "W", 0, 5000)},
     )  # fmt: skip
     store = open_store(fleet.config, str(fleet.file))
     for messages in flushes:

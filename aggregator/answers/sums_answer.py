@@ -1,0 +1,374 @@
+"""What homes' own sums of a period say of a stream: its value, and how it is shown.
+
+Beside what reports say and never added to it. Homes are added up unweighted; an interval is of
+their noise alone, and of few noises by the exact law. Source: docs/methods.md, Period sums.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from math import sqrt
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Protocol
+
+from msgspec import field
+from msgspec.structs import asdict
+
+from aggregator.answers.parts import AnswerPart, InUnit, Iso, Kwh, Seconds, Share, Span, UnitSlots
+from aggregator.answers.units import (
+    ENERGIES,
+    clock_text,
+    csv_text,
+    energy_kwh,
+    figure,
+    iso,
+    largest,
+    number_text,
+    scale_of,
+    text_table,
+)
+from aggregator.counting.period_totals import FIXED, TotalKey, layout_text, read_layout, report_of
+from edge_ldp.device.sums import DAY_S
+from edge_ldp.device.sums_frame import decode_sums
+from edge_ldp.period_sums.estimate import estimate_total
+from edge_ldp.period_sums.law import FEW
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+    from datetime import tzinfo
+
+    from aggregator.config import StreamTable
+    from aggregator.counting.period_totals import CellTotal
+    from aggregator.store.contract import Reader
+    from edge_ldp.period_sums.layout import PeriodLayout
+
+LAST_S = 1 << 40
+LOCAL, SUMS = MODES = ("local", "sums")
+COLUMNS = (
+    *("at", "mean", "low", "high", "energy_kwh", "energy_kwh_low", "energy_kwh_high"),
+    *("full_kwh", "full_kwh_low", "full_kwh_high", "homes", "slots", "coverage", "withheld"),
+)
+_Z = NormalDist().inv_cdf(0.975)
+
+
+class Interval(Protocol):
+    """A mean with its interval, by whichever mode."""
+
+    @property
+    def mean(self) -> float | None:
+        """The mean, in the unit."""
+
+    @property
+    def low(self) -> float | None:
+        """Its lower end."""
+
+    @property
+    def high(self) -> float | None:
+        """Its upper end."""
+
+
+class SumFigures(AnswerPart, frozen=True, kw_only=True):
+    """What sums say of some periods and cells.
+
+    mean, low, high (95 %) over homes' slots; energy_kwh, energy_kwh_low, energy_kwh_high of the
+    slots that were measured; full_kwh, full_kwh_low, full_kwh_high: the same mean in every slot of
+    every home enrolled; homes that sent something, the most at any moment; slots of homes with a
+    value, coverage: their share of all slots of all enrolled; exact: the interval is of the exact
+    law of the noise; sway: how far any one home, lying, can have moved the total; withheld: mean to
+    sway are null, as fewer homes than query.min_devices sent something, or a group leaves out so
+    few.
+    """
+
+    mean: InUnit | None = None
+    low: InUnit | None = None
+    high: InUnit | None = None
+    energy_kwh: Kwh | None = None
+    energy_kwh_low: Kwh | None = None
+    energy_kwh_high: Kwh | None = None
+    full_kwh: Kwh | None = None
+    full_kwh_low: Kwh | None = None
+    full_kwh_high: Kwh | None = None
+    homes: int | None = None
+    slots: int | None = None
+    coverage: Share | None = None
+    exact: bool = False
+    sway: UnitSlots | None = None
+    withheld: bool = False
+
+
+class SumPeriod(SumFigures, frozen=True, kw_only=True):
+    """A period; from_s, to_s: its time, from, to the same by the zone's clocks."""
+
+    from_s: Seconds
+    to_s: Seconds
+    from_: Iso | None = field(name="from")
+    to: Iso | None
+
+
+class SumPart(SumFigures, frozen=True, kw_only=True):
+    """A part of the day, of all periods; from_day_s, to_day_s: seconds after midnight UTC."""
+
+    from_day_s: Span
+    to_day_s: Span
+
+
+class SumsAnswer(AnswerPart, frozen=True, kw_only=True):
+    """What homes' sums say of a stream.
+
+    whole: of the periods shown; periods[] that lie wholly in the range; parts[] of the day, of the
+    finest layout that any home has; warnings[].
+    """
+
+    whole: SumFigures
+    periods: list[SumPeriod]
+    parts: list[SumPart]
+    warnings: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Taken:
+    """Some cells of a period's total: whose, when, and which of its layout."""
+
+    key: TotalKey
+    layout: PeriodLayout
+    cells: tuple[int, ...]
+    found: tuple[CellTotal, ...]
+
+    @property
+    def noises(self) -> int:
+        """Independent noises, at most."""
+        return sum(one.homes for one in self.found)
+
+    @property
+    def homes(self) -> int:
+        """Homes with a value in any of these cells, at least."""
+        return max((one.homes for one in self.found), default=0)
+
+
+def read_sums_answer(  # noqa: PLR0913 (what is asked for)
+    reader: Reader,
+    stream: StreamTable,
+    *,
+    since_s: int | None,
+    until_s: int | None,
+    group: int | None,
+    least: int,
+    enrolled: int,
+    zone: tzinfo,
+) -> SumsAnswer | None:
+    """Return what homes' sums of a range say, of all or of one group; None where there are none."""
+    span = since_s or 0, LAST_S if until_s is None else until_s
+    totals = reader.period_totals(stream.name, *span)
+    every: list[_Taken] = []
+    others: list[_Taken] = []
+    for key, total in totals.items():
+        layout = read_layout(key.layout)
+        if layout.slot_seconds == stream.slot_seconds:
+            taken = _Taken(key, layout, tuple(range(layout.cells)), total.cells)
+            (every if group in (None, key.group) else others).append(taken)
+    if not every:
+        return None
+    asked = _Asking(reader, stream, group, least, enrolled)
+    periods = [_period(asked, *when, every, others, zone) for when in _periods(every)]
+    shown = {(one.from_s, one.to_s) for one in periods if not one.withheld}
+    kept = [one for one in every if one.key[1:3] in shown]
+    whole = asked.figures(kept, ()) if kept else SumFigures(withheld=True)
+    odd = len(totals) - len(every) - len(others)
+    told = f"sums over slots of another length than {stream.slot_seconds} s are left out: {odd}"
+    return SumsAnswer(
+        whole=whole,
+        periods=periods,
+        parts=_parts(asked, kept),
+        warnings=[told] if odd else [],
+    )
+
+
+def sums_csv(found: SumsAnswer) -> str:
+    """Return the whole, periods and parts of the day as CSV, figures as in the JSON."""
+    rows = [("all", found.whole)]
+    rows += [(str(one.from_), one) for one in found.periods]
+    rows += [(_day_text(one), one) for one in found.parts]
+    return csv_text(COLUMNS, ({**asdict(one), "at": at} for at, one in rows))
+
+
+def sums_text(found: SumsAnswer, unit: str, zone: tzinfo) -> str:
+    """Return what sums say as people read it."""
+    whole = found.whole
+    rows: list[tuple[str, SumFigures]] = [("all", whole)]
+    rows += [(clock_text(one.from_s, zone), one) for one in found.periods]
+    rows += [(_day_text(one), one) for one in found.parts]
+    lines = ["homes' own sums, with noise", _table(rows, unit)]
+    if any(one.withheld for _, one in rows):
+        lines.append("withheld: fewer homes sent sums, or are left out, than [query] min_devices")
+    if whole.sway is not None and whole.slots:
+        lines.append(
+            f"any honest homes, whatever they use; one that lies can move the mean of all by "
+            f"{whole.sway / whole.slots:,.1f} {unit}"
+        )
+    return "\n".join([*lines, *(f"warning: {one}" for one in found.warnings), ""])
+
+
+def narrower_mode(local: Interval, sums: SumsAnswer | None) -> str:
+    """Return whose mean is known better, by its half-width over the mean; local without sums."""
+    if sums is None:
+        return LOCAL
+    return SUMS if _relative(sums.whole) < _relative(local) else LOCAL
+
+
+def beside_text(whole: Interval, unit: str, of: str) -> list[str]:
+    """Return the line that tells the other mode's mean, which is never added to this one's."""
+    if whole.mean is None or whole.low is None or whole.high is None:
+        return []
+    ends = f"95 % from {whole.low:,.1f} to {whole.high:,.1f}"
+    return [f"beside, by {of}: mean {whole.mean:,.1f} {unit}, {ends}"]
+
+
+def _relative(one: Interval) -> float:
+    if one.mean is None or one.low is None or one.high is None or not one.mean:
+        return float("inf")
+    return (one.high - one.low) / 2 / abs(one.mean)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asking:
+    """What is asked, and whom figures may tell of."""
+
+    reader: Reader
+    stream: StreamTable
+    group: int | None
+    least: int
+    enrolled: int
+
+    def figures(self, taken: Collection[_Taken], others: Iterable[_Taken]) -> SumFigures:
+        """Return what these say; withheld where they, or all others, are too few homes."""
+        homes, left = _most(taken), _most(others)
+        slots = sum(one.slots for each in taken for one in each.found)
+        if homes < self.least or 0 < left < self.least or not slots:
+            return SumFigures(withheld=True)
+        total, half, exact = self._total(taken)
+        ends = total, total - half, total + half
+        full = max(self.enrolled, homes) * _slots_of(taken)
+        mean, low, high = (one / slots for one in ends)
+        measured = [energy_kwh(self.stream, one) for one in ends]
+        scaled = [energy_kwh(self.stream, one / slots * full) for one in ends]
+        return SumFigures(
+            mean=mean,
+            low=low,
+            high=high,
+            energy_kwh=measured[0],
+            energy_kwh_low=measured[1],
+            energy_kwh_high=measured[2],
+            full_kwh=scaled[0],
+            full_kwh_low=scaled[1],
+            full_kwh_high=scaled[2],
+            homes=homes,
+            slots=slots,
+            coverage=slots / full,
+            exact=exact,
+            sway=float(sum(max((one.sway for one in each.found), default=0) for each in taken)),
+        )
+
+    def _total(self, taken: Collection[_Taken]) -> tuple[float, float, bool]:
+        """Return total, half its interval's width, and whether that is of the exact law."""
+        if sum(one.noises for one in taken) <= FEW:
+            return self._exact(taken)
+        total = sum(one.total for each in taken for one in each.found) / FIXED
+        variance = sum(one.variance for each in taken for one in each.found)
+        return total, _Z * sqrt(variance), False
+
+    def _exact(self, taken: Collection[_Taken]) -> tuple[float, float, bool]:
+        """Return the same by the releases themselves, which are few."""
+        wanted = {one.key: one.cells for one in taken}
+        first_s, end_s = min(key.first_s for key in wanted), max(key.end_s for key in wanted)
+        homes = defaultdict(list)
+        for kept in self.reader.period_sums(self.stream.name, first_s, end_s, self.group):
+            report = report_of(decode_sums(kept.payload))
+            key = TotalKey(*kept[1:4], layout_text(report.layout), kept.group)
+            if cells := wanted.get(key):
+                n = tuple(one if at in cells else 0 for at, one in enumerate(report.n))
+                homes[kept.device].append(replace(report, n=n))  # a cell without slots is left out
+        found = estimate_total(list(homes.values()))
+        return found.total, found.total_half_width, found.is_exact
+
+
+def _periods(taken: Iterable[_Taken]) -> list[tuple[int, int]]:
+    return sorted({(one.key.first_s, one.key.end_s) for one in taken})
+
+
+def _period(  # noqa: PLR0913, PLR0917 (one of many periods)
+    asked: _Asking,
+    first_s: int,
+    end_s: int,
+    every: Iterable[_Taken],
+    others: Iterable[_Taken],
+    zone: tzinfo,
+) -> SumPeriod:
+    mine = [one for one in every if one.key[1:3] == (first_s, end_s)]
+    left = [one for one in others if one.key[1:3] == (first_s, end_s)]
+    return SumPeriod(
+        **asdict(asked.figures(mine, left)),
+        from_s=first_s,
+        to_s=end_s,
+        from_=iso(first_s, zone),
+        to=iso(end_s, zone),
+    )
+
+
+def _parts(asked: _Asking, taken: Collection[_Taken]) -> list[SumPart]:
+    """Return the parts of the day, of the finest layout that there is."""
+    finest = max(((one.layout.cells, -one.layout.offset_s) for one in taken), default=(1, 0))
+    mine = [one for one in taken if (one.layout.cells, -one.layout.offset_s) == finest]
+    cells, before_s = finest
+    if cells == 1:
+        return []
+    found = []
+    for cell in range(cells):
+        part = [replace(one, cells=(cell,), found=(one.found[cell],)) for one in mine]
+        begin = (cell * DAY_S // cells - before_s) % DAY_S
+        end = begin + DAY_S // cells
+        figures = asdict(asked.figures(part, ()))
+        found.append(SumPart(**figures, from_day_s=begin, to_day_s=end))
+    return found
+
+
+def _most(taken: Iterable[_Taken]) -> int:
+    """Return how many homes there were at the moment when they were the most."""
+    steps: defaultdict[int, int] = defaultdict(int)
+    for one in taken:
+        steps[one.key.first_s] += one.homes
+        steps[one.key.end_s] -= one.homes
+    return max(accumulate(steps[at] for at in sorted(steps)), default=0)
+
+
+def _slots_of(taken: Iterable[_Taken]) -> int:
+    """Return the slots of one home that these periods' cells have together."""
+    slots, until = 0.0, 0
+    for one in sorted(taken, key=lambda one: one.key[1:3]):
+        seconds = max(0, one.key.end_s - max(until, one.key.first_s))
+        slots += seconds / one.layout.slot_seconds * len(one.cells) / one.layout.cells
+        until = max(until, one.key.end_s)
+    return round(slots)
+
+
+def _table(rows: Collection[tuple[str, SumFigures]], unit: str) -> str:
+    named, by = scale_of(unit, largest(row.high for _, row in rows))
+    head = ["", f"mean {named}", "95 % from", "to"]
+    energy, energy_by = scale_of("kWh", largest(row.full_kwh_high for _, row in rows))
+    if unit in ENERGIES:
+        head += [f"measured {energy}", f"of all homes {energy}", "95 % from", "to"]
+    cells = []
+    for name, row in rows:
+        line = [name, *(figure(one, by) for one in (row.mean, row.low, row.high))]
+        if unit in ENERGIES:
+            ends = row.energy_kwh, row.full_kwh, row.full_kwh_low, row.full_kwh_high
+            line += [figure(one, energy_by) for one in ends]
+        share = "-" if row.coverage is None else f"{row.coverage:.0%}"
+        cells.append([*line, number_text(row.homes), share])
+    return text_table([*head, "homes", "coverage"], cells)
+
+
+def _day_text(part: SumPart) -> str:
+    ends = (part.from_day_s, part.to_day_s)
+    return " to ".join(f"{at // 3600:02}:{at % 3600 // 60:02}" for at in ends) + " UTC"
