@@ -7,59 +7,87 @@ them by its MQTT discovery.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec import to_builtins
+from msgspec.structs import asdict
 
 from aggregator.answers.load_lookup import whole_spans
 from aggregator.answers.local_time import Spans
 from aggregator.answers.lookup import read_counted, read_facts
-from aggregator.answers.query import answer
+from aggregator.answers.parts import AnswerPart, Seconds, Span
+from aggregator.answers.query import Figures, answer
 from aggregator.answers.units import energy_kwh
 from edge_ldp.protocol.messages import topic
 from edge_ldp.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from aggregator.config import AggregatorConfig, AnnounceTable, StreamTable
     from aggregator.store.contract import Reader
 
 MISSED = 3  # announcements that did not come, after which Home Assistant shows a figure no more
 
 
-def announcements(
-    reader: Reader, config: AggregatorConfig, table: AnnounceTable, now_s: int
-) -> dict[str, Any]:
-    """Return the JSON of `announced`.
+class AnnouncedFigures(Figures, frozen=True, kw_only=True):
+    """What `query` answers for a range as `whole`; since_s, until_s."""
+
+    since_s: Seconds
+    until_s: Seconds
+
+
+class AnnouncedSums(AnswerPart, frozen=True, kw_only=True):
+    """A stream's message: v, stream, unit, slot_seconds, the last hour and day that are over."""
+
+    v: int = 1
+    stream: str
+    unit: str
+    slot_seconds: Span
+    hour: AnnouncedFigures
+    day: AnnouncedFigures
+
+
+class AnnouncedAnswer(AnswerPart, frozen=True, kw_only=True):
+    """What `announced` answers.
 
     fleet; announced: message (an object) by topic; null where the topic is to be cleared, as of a
     retired stream. A message of a stream: v, stream, unit, slot_seconds; hour and day, the last
-    ones that have been over for `delay_s`, a day being one of [query] zone: since_s, until_s
-    (UTC), and what `query` answers for that range as `whole`. Others are for Home Assistant's MQTT
-    discovery.
+    ones that have been over for [announce] delay_s, a day being one of [query] zone: since_s,
+    until_s (UTC), and what `query` answers for that range as `whole`. Others are for Home
+    Assistant's MQTT discovery.
     """
-    retired, found = reader.retired(), {}
+
+    fleet: str
+    announced: dict[str, dict[str, object] | None]
+
+
+def announcements(
+    reader: Reader, config: AggregatorConfig, table: AnnounceTable, now_s: int
+) -> AnnouncedAnswer:
+    """Return what `announced` answers: what is published at a moment."""
+    retired = reader.retired()
+    found: dict[str, dict[str, object] | None] = {}
     for stream in config.streams:
         for where, message in _messages(reader, config, table, stream, now_s).items():
             found[where] = None if stream.id in retired else message
-    return {"fleet": config.fleet, "announced": found}
+    return AnnouncedAnswer(fleet=config.fleet, announced=found)
 
 
-def announced_text(view: Mapping[str, Any]) -> str:
+def announced_text(view: AnnouncedAnswer) -> str:
     """Return each topic and its message, as a line."""
-    lines = (f"{where} {json.dumps(message)}\n" for where, message in view["announced"].items())
+    lines = (f"{where} {json.dumps(message)}\n" for where, message in view.announced.items())
     return "".join(lines)
 
 
 def _messages(
     reader: Reader, config: AggregatorConfig, table: AnnounceTable, stream: StreamTable, now_s: int
-) -> dict[str, dict[str, Any]]:
+) -> dict[str, dict[str, object]]:
     at = topic(config.fleet, "sum", stream.name)
-    found = {at: _sums(reader, config, stream, now_s - table.delay_s)}
+    sums = _sums(reader, config, stream, now_s - table.delay_s)
+    found: dict[str, dict[str, object]] = {at: to_builtins(sums)}
     if table.discovery is None:
         return found
     name = f"edge-ldp-{config.fleet}"
+    device: dict[str, object] = {"identifiers": [name], "name": f"Fleet {config.fleet}"}
     for part, sensor in _sensors(stream).items():
         found[table.sensor_topic(config.fleet, f"{stream.name}-{part}")] = {
             **sensor,
@@ -69,7 +97,7 @@ def _messages(
             "json_attributes_template": _shown(f"{part} | tojson", "'{}'"),
             "suggested_display_precision": 1,
             "expire_after": MISSED * table.interval_s,
-            "device": {"identifiers": [name], "name": f"Fleet {config.fleet}"},
+            "device": device,
             "origin": {"name": "edge-ldp", "sw_version": __version__},
         }
     return found
@@ -77,31 +105,33 @@ def _messages(
 
 def _sums(
     reader: Reader, config: AggregatorConfig, stream: StreamTable, now_s: int
-) -> dict[str, Any]:
+) -> AnnouncedSums:
     """Return a stream's message: of the last hour and day that were over at `now_s`."""
     zone = config.zone(stream)
-    return {
-        "v": 1,
-        "stream": stream.name,
-        "unit": stream.unit,
-        "slot_seconds": stream.slot_seconds,
-        "hour": _whole(reader, config, stream, *Spans(stream, "hour", zone).over(now_s)),
-        "day": _whole(reader, config, stream, *Spans(stream, "day", zone).over(now_s)),
-    }
+    return AnnouncedSums(
+        stream=stream.name,
+        unit=stream.unit,
+        slot_seconds=stream.slot_seconds,
+        hour=_whole(reader, config, stream, *Spans(stream, "hour", zone).over(now_s)),
+        day=_whole(reader, config, stream, *Spans(stream, "day", zone).over(now_s)),
+    )
 
 
 def _whole(
     reader: Reader, config: AggregatorConfig, stream: StreamTable, begin: int, end: int
-) -> dict[str, Any]:
+) -> AnnouncedFigures:
     with reader.snapshot():
         first, last, _ = whole_spans(reader.rolled_up(stream.id), stream, begin, end - 1)
         counted = read_counted(reader, stream, first, last)
         facts = read_facts(reader, config, stream, None, counted)
-    whole = to_builtins(answer(stream, facts).whole)
-    return {"since_s": begin * stream.bucket_s, "until_s": end * stream.bucket_s, **whole}
+    return AnnouncedFigures(
+        **asdict(answer(stream, facts).whole),
+        since_s=begin * stream.bucket_s,
+        until_s=end * stream.bucket_s,
+    )
 
 
-def _sensors(stream: StreamTable) -> dict[str, dict[str, Any]]:
+def _sensors(stream: StreamTable) -> dict[str, dict[str, str]]:
     """Return what each figure is to Home Assistant: of a day its energy, where the unit has one."""
     power = {"device_class": "power"} if stream.unit in ("W", "kW") else {}
     mean = {"unit_of_measurement": stream.unit, "state_class": "measurement", **power}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, tzinfo
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from aggregator.answers.parts import AnswerPart, Seconds
 from aggregator.answers.units import clock_text
 from aggregator.plans.epsilons import epsilon_changes
 from aggregator.plans.orders import apart_s, issued_by
@@ -24,13 +25,31 @@ SOMEBODY = "published by an operator"
 FILE = "a configuration"
 
 
-def read_audit(reader: Reader, fleet: str, since_s: int = 0) -> dict[str, Any]:
-    """Return the JSON of `audit`.
+class AuditEntry(AnswerPart, frozen=True, kw_only=True):
+    """A change.
 
-    fleet; audit[], oldest first: at_s (seconds UTC, by the fleet's clock), who (user@host, "anna as
-    root@host", or "a configuration" for another ε in [[streams]]), command (as it was typed, at
-    most 1,000 characters of it, or what became of ε).
+    at_s: by the fleet's clock; who: user@host, "anna as root@host", or "a configuration" for
+    another ε in [[streams]]; command: as it was typed, at most 1,000 characters of it, or what
+    became of ε.
     """
+
+    at_s: Seconds
+    who: str
+    command: str
+
+
+class AuditAnswer(AnswerPart, frozen=True, kw_only=True):
+    """What `audit` answers.
+
+    fleet; audit[], oldest first.
+    """
+
+    fleet: str
+    audit: list[AuditEntry]
+
+
+def read_audit(reader: Reader, fleet: str, since_s: int = 0) -> AuditAnswer:
+    """Return what `audit` answers: commands, and where a configuration's plans changed ε."""
     by_stream: dict[int, dict[int, Plan]] = {}
     for row in reader.plans():
         by_stream.setdefault(row.stream, {})[row.epoch] = stored_plan(row)
@@ -44,12 +63,12 @@ def read_audit(reader: Reader, fleet: str, since_s: int = 0) -> dict[str, Any]:
     for one in sorted(changed, key=lambda row: row.at_s, reverse=True):
         at = next((at for at, row in enumerate(rows) if row.at_s > one.at_s), len(rows))
         rows.insert(at, one)
-    return {"fleet": fleet, "audit": [row._asdict() for row in rows]}
+    return AuditAnswer(fleet=fleet, audit=[AuditEntry(**row._asdict()) for row in rows])
 
 
-def audit_text(view: Mapping[str, Any], zone: tzinfo = UTC) -> str:
+def audit_text(view: AuditAnswer, zone: tzinfo = UTC) -> str:
     """Return the log as people read it."""
-    rows = [(clock_text(one["at_s"], zone), one["who"], one["command"]) for one in view["audit"]]
+    rows = [(clock_text(one.at_s, zone), one.who, one.command) for one in view.audit]
     width = max((len(who) for _, who, _ in rows), default=0)
     lines = [f"{at}  {who:{width}}  {command}\n" for at, who, command in rows]
     return "".join(lines) or "nothing was changed by a command\n"

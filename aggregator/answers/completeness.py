@@ -10,29 +10,114 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from msgspec.structs import asdict, astuple
 
 from aggregator.answers.crowds import account_told, is_sum_told
+from aggregator.answers.parts import AnswerPart, Reports
 from aggregator.answers.units import number_text, text_table
-from aggregator.answers.views import completeness_view
 
 if TYPE_CHECKING:
-    from aggregator.counting.records import Record
+    from aggregator.counting.records import Key, Record
 
-REPORTS = ("created", "counted", "held", "rejected", "expired", "pending", "duplicates")
-SHOWN = (*REPORTS, "conflicts", "unconfirmed")
-ACCOUNT = """\
-fleet; holds: whether all is accounted for; violations[]: what is not, in words; exact: where
-[query] min_devices is above 1 it is false: devices[] have null for whatever a counted report
-changes, which would name who reported between two looks (--exact, for who can read the store
-itself, has all); devices[]: device, group, stream, and reports: created = counted + rejected +
-expired + pending (expired and pending by the device's last status), unconfirmed (by the same: given
-up without a receipt, counted since or not; those that never came are the expired), held (of those
-counted: kept apart), duplicates and conflicts (on top), highest_batch, gaps [[first, last]] of
-batches that are missing, each asked for again by receipt, missing_batches; totals: the same reports
-and missing_batches added up, null where they are of few devices or of all but few; counts[]:
-stream, counted (by the devices' accounts), and in_counts, apart, deleted ([retention]): together
-they must be the first."""
+
+class Places(AnswerPart, frozen=True, kw_only=True):
+    """Where the reports of a device's stream are, or the values of a curated one.
+
+    created = counted + rejected + expired + pending (expired and pending by the device's last
+    status); duplicates and conflicts came on top; unconfirmed: given up without a receipt by the
+    device's last status, counted since or not (those that never came are the expired);
+    highest_batch; gaps [[first, last]] of batches that are missing, each asked for again by
+    receipt; null: whatever a counted report changes, where [query] min_devices is above 1: it would
+    name who reported between two looks (--exact, for who can read the store itself, has all).
+    """
+
+    device: str
+    created: Reports | None
+    counted: Reports | None
+    rejected: Reports
+    expired: Reports | None
+    unconfirmed: Reports
+    pending: Reports | None
+    duplicates: Reports | None
+    conflicts: Reports
+    highest_batch: int | None
+    gaps: list[list[int]] | None
+
+
+class StreamPlaces(Places, frozen=True, kw_only=True):
+    """Where the reports of a device's stream are, named."""
+
+    stream: str
+
+
+class CuratedPlaces(Places, frozen=True, kw_only=True):
+    """Where the values of a device's curated stream are.
+
+    number of the stream, on its device.
+    """
+
+    number: int
+
+
+class AccountRow(StreamPlaces, frozen=True, kw_only=True):
+    """One device and stream of `completeness`.
+
+    stream; group ("" for none); held: of those counted, kept apart; missing_batches: how many.
+    """
+
+    group: str
+    held: Reports | None
+    missing_batches: int | None
+
+
+class AccountTotals(AnswerPart, frozen=True, kw_only=True):
+    """Reports of all devices that are shown, and their missing batches.
+
+    The same added up; null where they are of few devices or of all but few.
+    """
+
+    created: Reports | None
+    counted: Reports | None
+    held: Reports | None
+    rejected: Reports | None
+    expired: Reports | None
+    pending: Reports | None
+    duplicates: Reports | None
+    conflicts: Reports | None
+    unconfirmed: Reports | None
+    missing_batches: int | None
+
+
+class StreamSums(AnswerPart, frozen=True, kw_only=True):
+    """One stream: what the accounts say, and what the counts hold.
+
+    stream, counted (by the devices' accounts); in_counts, apart, deleted ([retention]): together
+    they must be the first.
+    """
+
+    stream: str
+    counted: Reports
+    in_counts: Reports
+    apart: Reports
+    deleted: Reports
+
+
+class AccountAnswer(AnswerPart, frozen=True, kw_only=True):
+    """What `completeness` answers.
+
+    fleet; holds: whether all is accounted for; violations[]: what is not, in words; exact: false
+    where figures that would name who reported are null; devices[]; totals; counts[] of streams.
+    """
+
+    fleet: str
+    holds: bool
+    violations: list[str]
+    exact: bool
+    devices: list[AccountRow]
+    totals: AccountTotals
+    counts: list[StreamSums]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +144,40 @@ class Sums:
     may_forget: bool = False
 
 
-def account_view(
+def places_of(device: str, record: Record) -> Places:
+    """Return where the reports of a device's stream are."""
+    return Places(
+        device=device,
+        created=record.counted + record.rejected + record.given_up + record.pending,
+        counted=record.counted,
+        rejected=record.rejected,
+        expired=record.given_up,
+        unconfirmed=record.expired,
+        pending=record.pending,
+        duplicates=record.duplicates,
+        conflicts=record.conflicts,
+        highest_batch=record.state.highest,
+        gaps=[[gap.first, gap.last] for gap in record.missing],
+    )
+
+
+def stream_places(
+    key: Key, record: Record, names: Mapping[int, str], least: int = 1
+) -> StreamPlaces:
+    """Return one device and stream of `status`; `least` above 1: as `crowds.account_told` says."""
+    device, stream = key
+    places = asdict(places_of(device, record))
+    return account_told(StreamPlaces(**places, stream=names.get(stream, str(stream))), least)
+
+
+def account_answer(
     fleet: str,
     rows: Iterable[DeviceAccount],
     sums: Mapping[str, Sums],
-    is_shown: Callable[[Mapping[str, Any]], bool] = lambda _: True,
+    is_shown: Callable[[AccountRow], bool] = lambda _: True,
     least: int = 1,
-) -> dict[str, Any]:
-    """Return the JSON of `completeness` (ACCOUNT); `is_shown` chooses from its `devices`.
+) -> AccountAnswer:
+    """Return what `completeness` answers; `is_shown` chooses from its `devices`.
 
     What is violated, and the sums, are of all rows. `least`: of how many devices figures are.
     """
@@ -76,62 +187,66 @@ def account_view(
     chosen = {row.device for row, _ in devices}
     others = {row.device for row in rows} - chosen
     is_told = not others or is_sum_told(len(chosen), len(others), least)
-    exact = [_row(row) for row, _ in devices] if is_told else []
-    added = (*SHOWN, "missing_batches")
-    return {
-        "fleet": fleet,
-        "holds": not violations,
-        "violations": violations,
-        "exact": least <= 1,
-        "devices": [told for _, told in devices],
-        "totals": {key: sum(one[key] for one in exact) if is_told else None for key in added},
-        "counts": [
-            {
-                "stream": stream,
-                "counted": _counted(rows, stream),
-                "in_counts": one.in_counts,
-                "apart": one.held,
-                "deleted": _deleted(rows, stream, one),
-            }
+    exact = [_row(row) for row, _ in devices]
+    keys = AccountTotals.__struct_fields__
+    totals = {key: sum(getattr(one, key) for one in exact) if is_told else None for key in keys}
+    return AccountAnswer(
+        fleet=fleet,
+        holds=not violations,
+        violations=violations,
+        exact=least <= 1,
+        devices=[told for _, told in devices],
+        totals=AccountTotals(**totals),
+        counts=[
+            StreamSums(
+                stream=stream,
+                counted=_counted(rows, stream),
+                in_counts=one.in_counts,
+                apart=one.held,
+                deleted=_deleted(rows, stream, one),
+            )
             for stream, one in sorted(sums.items())
         ],
-    }
+    )
 
 
-def account_text(view: Mapping[str, Any]) -> str:
+def account_text(view: AccountAnswer) -> str:
     """Return the accounts as people read them."""
-    columns = (*SHOWN, "missing_batches")
+    columns = AccountTotals.__struct_fields__
     head = ["reports", "group", *columns[:-1], "missing batches"]
     rows = [
         [
-            *(f"{one['device']} {one['stream']}", one["group"] or "-"),
-            *(number_text(one[c]) for c in columns),
+            *(f"{one.device} {one.stream}", one.group or "-"),
+            *(number_text(getattr(one, column)) for column in columns),
         ]
-        for one in view["devices"]
+        for one in view.devices
     ]
-    rows.append(["all of these", "", *(number_text(view["totals"][c]) for c in columns)])
+    rows.append(["all of these", "", *map(number_text, astuple(view.totals))])
     lines = [text_table(head, rows), ""]
-    if not view["exact"]:
+    if not view.exact:
         lines.append("withheld (-): it would name who reported between two looks; --exact has it")
-    for one in view["counts"]:
-        both = f"{one['in_counts']} in the counts + {one['apart']} held"
-        lines.append(f"{one['stream']}: {one['counted']} counted by the devices' accounts; {both}")
-    lines += [f"WRONG: {one}" for one in view["violations"]]
+    for one in view.counts:
+        both = f"{one.in_counts} in the counts + {one.apart} held"
+        lines.append(f"{one.stream}: {one.counted} counted by the devices' accounts; {both}")
+    lines += [f"WRONG: {one}" for one in view.violations]
     return "\n".join(lines) + "\n"
 
 
-def _row(row: DeviceAccount, least: int = 1) -> dict[str, Any]:
-    key, names = (row.device, row.stream_id), {row.stream_id: row.stream}
-    view = completeness_view(key, row.record, names, least)
-    missing = sum(gap.last - gap.first + 1 for gap in row.record.missing)
-    more = {"held": row.held, "missing_batches": missing}
-    return {**view, "group": row.group, **account_told(more, least)}
+def _row(row: DeviceAccount, least: int = 1) -> AccountRow:
+    names = {row.stream_id: row.stream}
+    found = AccountRow(
+        **asdict(stream_places((row.device, row.stream_id), row.record, names)),
+        group=row.group,
+        held=row.held,
+        missing_batches=sum(gap.last - gap.first + 1 for gap in row.record.missing),
+    )
+    return account_told(found, least)
 
 
-def is_incomplete(view: Mapping[str, Any]) -> bool:
+def is_incomplete(view: AccountRow) -> bool:
     """Say whether any report of one of `devices` is not counted, or may not be, as it is told."""
-    lost = view["unconfirmed"] if view["expired"] is None else view["expired"]
-    return bool(view["pending"] or view["gaps"] or lost or view["rejected"])
+    lost = view.unconfirmed if view.expired is None else view.expired
+    return bool(view.pending or view.gaps or lost or view.rejected)
 
 
 def _counted(rows: Iterable[DeviceAccount], stream: str) -> int:
@@ -146,15 +261,15 @@ def _deleted(rows: Iterable[DeviceAccount], stream: str, sums: Sums) -> int:
 
 def _wrong_rows(rows: Iterable[DeviceAccount]) -> Iterable[str]:
     for row in rows:
-        view = _row(row)
-        parts = [view[key] for key in ("counted", "rejected", "expired", "pending")]
-        if min(parts) < 0 or view["created"] != sum(parts):
+        record = row.record
+        parts = (record.counted, record.rejected, record.given_up, record.pending)
+        if min(parts) < 0:
             yield f"{row.device} {row.stream}: created is not the sum of its parts"
-        if _knows_all_settled(row.record) and view["created"] > row.record.created:
-            text = f"{row.record.created} created by its status, {view['created']} by its reports"
+        if _knows_all_settled(record) and sum(parts) > record.created:
+            text = f"{record.created} created by its status, {sum(parts)} by its reports"
             yield f"{row.device} {row.stream}: {text}"
-        if not 0 <= row.held <= row.record.counted:
-            yield f"{row.device} {row.stream}: {row.held} held of {row.record.counted} counted"
+        if not 0 <= row.held <= record.counted:
+            yield f"{row.device} {row.stream}: {row.held} held of {record.counted} counted"
 
 
 def _knows_all_settled(record: Record) -> bool:

@@ -11,18 +11,21 @@ not learn that it reported in between. Source: docs/faults.md, AGG-13, AGG-30, A
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
+from msgspec.structs import replace
+
+from aggregator.answers.parts import AnswerPart
 from aggregator.counting.reporters import ENOUGH, KINDS, NOBODY, at_least, pack_reporters, united
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from typing import Any
+    from collections.abc import Iterable, Sequence
 
-MOVED = (  # of one device's account, by a report that a figure counts, or its status just before
+T = TypeVar("T", bound=AnswerPart)
+MOVED = {  # of one device's account, by a report that a figure counts, or its status just before
     *("created", "counted", "held", "expired", "pending", "duplicates"),
     *("highest_batch", "gaps", "missing_batches"),
-)
+}
 MOVED_AGES = ("commit_s",)  # of what a status tells
 
 
@@ -92,14 +95,15 @@ def joined(cells: Iterable[Reported]) -> Reported:
     )
 
 
-def account_told(account: Mapping[str, Any], least: int) -> dict[str, Any]:
+def account_told(account: T, least: int) -> T:
     """Return what may be told of one device's account: nothing that its counted reports move.
 
     Two looks would name who reported between them, and what a figure grew by is that report. What
     is in no figure stays, and what the device says it gave up unconfirmed.
     """
-    hidden = dict.fromkeys(key for key in MOVED if key in account)
-    return {**account, **hidden} if least > 1 else dict(account)
+    if least <= 1:
+        return account
+    return replace(account, **dict.fromkeys(MOVED.intersection(account.__struct_fields__)))
 
 
 def is_sum_told(devices: int, others: int, least: int) -> bool:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from aggregator.answers.curated_sums import ChunkFacts, Value
-from aggregator.answers.views import whereabouts
-from edge_ldp.protocol.released import FIRST_KEY, read_design
+from edge_ldp.protocol.released import read_design
 
 if TYPE_CHECKING:
-    from aggregator.counting.records import Record
     from aggregator.store.contract import Reader
     from edge_ldp.protocol.released import PublicDesign
 
@@ -45,8 +43,3 @@ def read_values(reader: Reader, device: str, key: int, first: int, end: int) -> 
 def read_span(reader: Reader, device: str, key: int) -> tuple[int, int]:
     """Return the first slot that has a value, and the one after the last."""
     return reader.released_span(device, key)
-
-
-def account_of(device: str, key: int, record: Record) -> dict[str, Any]:
-    """Return what became of a curated stream's values, as in `status`."""
-    return {"device": device, "number": key - FIRST_KEY, **whereabouts(record)}

@@ -5,11 +5,22 @@ from __future__ import annotations
 from datetime import UTC, tzinfo
 from fractions import Fraction
 from math import sqrt
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from msgspec import UNSET, UnsetType, field, to_builtins
 
 from aggregator.answers.curated_sums import ReleasedSum, released_sum
 from aggregator.answers.local_time import LENGTHS, period
-from aggregator.answers.units import clock_text, csv_text, energies, text_table
+from aggregator.answers.parts import (
+    AnswerPart,
+    InUnit,
+    Iso,
+    Kwh,
+    Seconds,
+    Span,
+    UnitSlots,
+)
+from aggregator.answers.units import clock_text, csv_text, energies, iso, text_table
 from aggregator.counting.retention import HOUR_S
 
 if TYPE_CHECKING:
@@ -20,15 +31,80 @@ if TYPE_CHECKING:
 
 CONFIDENCE = 0.95
 GROUPS = ("none", *LENGTHS)
-ENERGY = ("energy_kwh", "energy_kwh_low", "energy_kwh_high")
 CSV = (
     *("device", "stream", "unit", "slot_seconds", "from", "to", "total", "low", "high"),
-    *(*ENERGY, "mean", "sd", "readings", "missing"),
+    *("energy_kwh", "energy_kwh_low", "energy_kwh_high", "mean", "sd", "readings", "missing"),
 )
 NOTE = (
     "curated: one device's own stream under central DP (event-level), no part of any fleet figure;"
     " sums are of readings cut at θ"
 )
+
+
+class CuratedSum(AnswerPart, frozen=True, kw_only=True):
+    """A sum over a range of slots.
+
+    from_s, to_s, from, to (of the zone), total, low, high (95 %), energy_kwh and its _low, _high
+    (null where the unit tells of none), mean, sd (of the noise), readings, missing (slots), exact:
+    the variance is; whole_blocks: no prediction is in it, thetas (both not of an empty range).
+    """
+
+    from_s: Seconds
+    to_s: Seconds
+    from_: Iso | None = field(name="from")
+    to: Iso | None
+    total: UnitSlots | None
+    low: UnitSlots | None
+    high: UnitSlots | None
+    energy_kwh: Kwh | None
+    energy_kwh_low: Kwh | None
+    energy_kwh_high: Kwh | None
+    mean: InUnit | None
+    sd: UnitSlots | None
+    readings: int
+    missing: int
+    exact: bool
+    whole_blocks: bool | UnsetType = UNSET
+    thetas: list[int] | UnsetType = UNSET
+
+
+class CuratedStreamSums(AnswerPart, frozen=True, kw_only=True):
+    """A device's curated stream: how it is made, what a reading pays, and its sums.
+
+    device, stream, unit, slot_seconds, structure, fanout, pruned, chunk, smoother, missing (what a
+    missing value becomes), ceiling, epsilon, epsilon_per_reading, theta, thetas, chunks, series;
+    sums[]; error: how it contradicts itself, which leaves it without sums.
+    """
+
+    device: str
+    stream: str
+    unit: str
+    slot_seconds: Span
+    structure: str
+    fanout: int
+    pruned: int
+    chunk: int
+    smoother: str
+    missing: str
+    ceiling: int
+    epsilon: float
+    epsilon_per_reading: float
+    theta: int
+    thetas: list[int]
+    chunks: int
+    series: int
+    sums: list[CuratedSum]
+    error: str | UnsetType = UNSET
+
+
+class ReleasedAnswer(AnswerPart, frozen=True, kw_only=True):
+    """What `released` answers.
+
+    note; released[]: one for each device's curated stream.
+    """
+
+    note: str = NOTE
+    released: list[CuratedStreamSums]
 
 
 def ranges(
@@ -53,12 +129,13 @@ def ranges(
         at = until
 
 
-def sums_view(
+def curated_sums(
     values: Sequence[Value],
     chunks: Mapping[tuple[int, int], ChunkFacts],
     design: PublicDesign,
     parts: Iterable[tuple[int, int]],
-) -> list[dict[str, Any]]:
+    zone: tzinfo = UTC,
+) -> list[CuratedSum]:
     """Return one sum for each range of slots [low, high), which rise; empty ones have no figures.
 
     values: of all ranges, in rising slots. Raises ReleasedError.
@@ -69,99 +146,113 @@ def sums_view(
         until = at
         while until < len(values) and values[until].slot < high:
             until += 1
-        rows.append(_sum_view(released_sum(values[at:until], chunks, low, high), design, low, high))
+        found = released_sum(values[at:until], chunks, low, high)
+        rows.append(
+            _sum(found, design, low * design.slot_seconds, high * design.slot_seconds, zone)
+        )
         at = until
     return rows
 
 
-def curated_stream_view(
-    device: str, chunks: Mapping[tuple[int, int], ChunkFacts], design: PublicDesign
-) -> dict[str, Any]:
-    """Return what is public of a stream: how it is made, and what a reading pays."""
+def curated_stream(
+    device: str,
+    chunks: Mapping[tuple[int, int], ChunkFacts],
+    design: PublicDesign,
+    sums: list[CuratedSum],
+    error: str = "",
+) -> CuratedStreamSums:
+    """Return what is public of a stream, and its sums; `error`: it contradicts itself."""
     thetas = [facts.theta for _, facts in sorted(chunks.items())]
-    return {
-        "device": device,
-        "stream": design.name,
-        "unit": design.unit,
-        "slot_seconds": design.slot_seconds,
-        "structure": design.kind,
-        "fanout": design.fanout,
-        "pruned": design.pruned,
-        "chunk": design.chunk,
-        "smoother": design.smoother,
-        "missing": design.missing,
-        "ceiling": design.ceiling,
-        "epsilon": float(Fraction(*design.epsilon)),
-        "epsilon_per_reading": float(Fraction(*design.paid)),
-        "theta": thetas[-1],
-        "thetas": [theta for at, theta in enumerate(thetas) if not at or theta != thetas[at - 1]],
-        "chunks": len(chunks),
-        "series": len({series for series, _ in chunks}),
-    }
-
-
-def released_csv(view: Mapping[str, Any]) -> str:
-    """Return every sum of every stream as a row."""
-    return csv_text(
-        CSV, ({**stream, **row} for stream in view["released"] for row in stream["sums"])
+    return CuratedStreamSums(
+        device=device,
+        stream=design.name,
+        unit=design.unit,
+        slot_seconds=design.slot_seconds,
+        structure=design.kind,
+        fanout=design.fanout,
+        pruned=design.pruned,
+        chunk=design.chunk,
+        smoother=design.smoother,
+        missing=design.missing,
+        ceiling=design.ceiling,
+        epsilon=float(Fraction(*design.epsilon)),
+        epsilon_per_reading=float(Fraction(*design.paid)),
+        theta=thetas[-1],
+        thetas=[theta for at, theta in enumerate(thetas) if not at or theta != thetas[at - 1]],
+        chunks=len(chunks),
+        series=len({series for series, _ in chunks}),
+        sums=sums,
+        error=error or UNSET,
     )
 
 
-def released_text(view: Mapping[str, Any], zone: tzinfo = UTC) -> str:
+def released_csv(view: ReleasedAnswer) -> str:
+    """Return every sum of every stream as a row."""
+    rows = (
+        {**to_builtins(stream), **to_builtins(row)}
+        for stream in view.released
+        for row in stream.sums
+    )
+    return csv_text(CSV, rows)
+
+
+def released_text(view: ReleasedAnswer, zone: tzinfo = UTC) -> str:
     """Return the answer as people read it, energies where the unit tells of any."""
-    lines = [view["note"], ""]
-    for stream in view["released"]:
-        unit = stream["unit"]
+    lines = [view.note, ""]
+    for stream in view.released:
+        unit = stream.unit
         lines.append(
-            f"{stream['device']} {stream['stream']}: ε {stream['epsilon_per_reading']:g} a "
-            f"reading, θ {stream['theta']} {unit}, {stream['structure']} of {stream['chunk']} "
-            f"values, fan-out {stream['fanout']}, {stream['pruned']} levels pruned"
+            f"{stream.device} {stream.stream}: ε {stream.epsilon_per_reading:g} a "
+            f"reading, θ {stream.theta} {unit}, {stream.structure} of {stream.chunk} "
+            f"values, fan-out {stream.fanout}, {stream.pruned} levels pruned"
         )
-        kwh = any(row["energy_kwh"] is not None for row in stream["sums"])
-        keys = ENERGY if kwh else ("total", "low", "high")
+        kwh = any(row.energy_kwh is not None for row in stream.sums)
         what = "energy kWh" if kwh else f"total {unit} × slots"
         head = [f"from {zone}", what, "95 % from", "to", f"mean {unit}", "values", "missing"]
         cells = [
             [
-                clock_text(row["from_s"], zone),
-                *(_number(row[name], 2 * kwh) for name in keys),
-                _number(row["mean"]),
-                *(f"{row[name]:,}" for name in ("readings", "missing")),
+                clock_text(row.from_s, zone),
+                *(_number(one, 2 * kwh) for one in (_energies if kwh else _totals)(row)),
+                _number(row.mean),
+                *(f"{one:,}" for one in (row.readings, row.missing)),
             ]
-            for row in stream["sums"]
+            for row in stream.sums
         ]
         lines += [text_table(head, cells), ""]
     return "\n".join(lines)
 
 
-def _sum_view(found: ReleasedSum, design: PublicDesign, low: int, high: int) -> dict[str, Any]:
-    total = found.sum
-    at = {"from_s": low * design.slot_seconds, "to_s": high * design.slot_seconds}
-    if not total.readings:
-        empty = dict.fromkeys(("total", "low", "high", "mean", "sd"))
-        return {
-            **at,
-            **empty,
-            **energies(design, None, None, None),
-            "readings": 0,
-            "missing": total.missing,
-            "exact": True,
-        }
-    from_total, to_total = total.interval(CONFIDENCE)
-    return {
-        **at,
-        "total": total.total,
-        "low": from_total,
-        "high": to_total,
-        **energies(design, total.total, from_total, to_total),
-        "mean": total.total / total.readings,
-        "sd": sqrt(total.variance),
-        "readings": total.readings,
-        "missing": total.missing,
-        "exact": total.is_exact,
-        "whole_blocks": found.is_whole,
-        "thetas": list(found.thetas),
-    }
+def _energies(row: CuratedSum) -> tuple[float | None, ...]:
+    return row.energy_kwh, row.energy_kwh_low, row.energy_kwh_high
+
+
+def _totals(row: CuratedSum) -> tuple[float | None, ...]:
+    return row.total, row.low, row.high
+
+
+def _sum(
+    found: ReleasedSum, design: PublicDesign, from_s: int, to_s: int, zone: tzinfo
+) -> CuratedSum:
+    total, some = found.sum, found.sum.readings > 0
+    ends = total.interval(CONFIDENCE) if some else (None, None)
+    whole = total.total if some else None
+    return CuratedSum(
+        from_s=from_s,
+        to_s=to_s,
+        from_=iso(from_s, zone),
+        to=iso(to_s, zone),
+        total=whole,
+        low=ends[0],
+        high=ends[1],
+        **energies(design, whole, *ends),
+        mean=total.total / total.readings if some else None,
+        sd=sqrt(total.variance) if some else None,
+        readings=total.readings,
+        missing=total.missing,
+        exact=total.is_exact if some else True,
+        whole_blocks=found.is_whole if some else UNSET,
+        thetas=list(found.thetas) if some else UNSET,
+    )
 
 
 def _number(value: float | None, digits: int = 0) -> str:

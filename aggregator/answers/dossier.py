@@ -2,114 +2,157 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-from msgspec.structs import asdict
+from typing import TYPE_CHECKING
 
 from aggregator.answers.lookup import newest_plan
+from aggregator.answers.parts import AnswerPart, Span
 from aggregator.answers.plan_view import EpsilonStep, epsilon_steps, epsilon_texts
-from aggregator.answers.promises import attacker_view, epsilon_view, promise_view
+from aggregator.answers.promises import (
+    Attacker,
+    EpsilonOverTime,
+    PlanPromise,
+    attacker,
+    epsilon_over_time,
+    plan_promise,
+)
 from aggregator.counting.retention import DAY_S
 from aggregator.plans.epsilons import epsilon_changes
 from aggregator.store.contract import stored_plan
 from edge_ldp.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from aggregator.config import AggregatorConfig, StreamTable
-    from aggregator.plans.epsilons import EpsilonChange
     from aggregator.store.contract import PlanRow, Reader
 
 
-def dossier_view(reader: Reader, config: AggregatorConfig) -> dict[str, Any]:
-    """Return the JSON of `dossier`.
+class DossierStream(AnswerPart, frozen=True, kw_only=True):
+    """A stream.
 
-    fleet, version; devices; streams[]: stream, unit, low, ceiling, slot_seconds, asked (ε as
-    written), epsilon (report, window, day, year under the shipped window, every_slot),
-    epsilon_changes[] (as of `plan show`), plan in force, or null: epoch; holds: whether every claim
-    of its certificate was proved anew, failed[] what was not, digest of the certificate,
-    mechanisms, codes (how many there are); ratio: how many times likelier any code is under one
-    value than under another at most ("num/den"), epsilon its logarithm; guess: how often at most
-    one report tells rightly which of two equally likely values it came from (0..1); influence: how
-    far from the middle between low and θ one report can count at most, in multiples of the way from
-    there to θ; shift_per_percent: how far each per cent of lying devices moves a mean at most
-    (unit);
-    retention: days by bucket, hour and day (null: for ever), resend_days, archive; access: least
-    devices of a figure, enrolment, quarantine, tls, signed_plans, console_tokens; curated: devices
-    that publish a stream of their own; attacker, who chooses every plan: epsilon, ceiling,
-    reports_a_day that it was measured for, errors[] (load, days, reports, error_w, honest_w),
-    unlike[]: streams that it was not measured for.
+    stream, unit, low, ceiling, slot_seconds, asked (ε as written), epsilon over time,
+    epsilon_changes[] (as of `plan show`), plan in force, or null.
     """
+
+    stream: str
+    unit: str
+    low: int
+    ceiling: int
+    slot_seconds: Span
+    asked: str
+    epsilon: EpsilonOverTime
+    epsilon_changes: list[EpsilonStep]
+    plan: PlanPromise | None
+
+
+class KeptFor(AnswerPart, frozen=True, kw_only=True):
+    """How long counts are kept: days by bucket, hour and day (null: for ever).
+
+    bucket_days, hour_days, day_days; resend_days: for how long a report may come again; archive:
+    whether every report is archived.
+    """
+
+    bucket_days: int | None
+    hour_days: int | None
+    day_days: int | None
+    resend_days: float
+    archive: bool
+
+
+class AccessRules(AnswerPart, frozen=True, kw_only=True):
+    """Who sees what.
+
+    least_devices of a figure, enrolment, quarantine, tls, signed_plans, console_tokens.
+    """
+
+    least_devices: int
+    enrolment: str
+    quarantine: str
+    tls: bool
+    signed_plans: bool
+    console_tokens: bool
+
+
+class DossierAnswer(AnswerPart, frozen=True, kw_only=True):
+    """What `dossier` answers.
+
+    fleet, version; devices; streams[]; retention; access; curated: devices that publish a stream of
+    their own; attacker, who chooses every plan.
+    """
+
+    fleet: str
+    version: str
+    devices: int
+    streams: list[DossierStream]
+    retention: KeptFor
+    access: AccessRules
+    curated: int
+    attacker: Attacker
+
+
+def dossier_answer(reader: Reader, config: AggregatorConfig) -> DossierAnswer:
+    """Return what `dossier` answers."""
     rows = reader.plans()
-    streams = []
-    for stream in config.streams:
-        plan, newest = None, newest_plan(rows, stream)
-        if newest is not None:
-            plan = {"epoch": newest.epoch, **promise_view(stored_plan(newest), newest.payload)}
-        streams.append(
-            {
-                "stream": stream.name,
-                "unit": stream.unit,
-                "low": stream.low,
-                "ceiling": stream.ceiling,
-                "slot_seconds": stream.slot_seconds,
-                "asked": str(stream.epsilon),
-                "epsilon": epsilon_view(stream),
-                "epsilon_changes": [asdict(one) for one in epsilon_steps(_changes(rows, stream))],
-                "plan": plan,
-            }
-        )
-    kept = config.retention
-    mode = config.intake.enrolment
-    return {
-        "fleet": config.fleet,
-        "version": __version__,
-        "devices": reader.device_sums(0).enrolled,
-        "streams": streams,
-        "retention": {
-            "bucket_days": kept.bucket_days,
-            "hour_days": kept.hour_days,
-            "day_days": kept.day_days,
-            "resend_days": config.intake.resend_window_s / DAY_S,
-            "archive": config.archive is not None,
-        },
-        "access": {
-            "least_devices": config.query.min_devices,
-            "enrolment": mode if isinstance(mode, str) else "listed",
-            "quarantine": config.guard.quarantine,
-            "tls": config.broker.use_tls,
-            "signed_plans": config.plans.signing_key_file is not None,
-            "console_tokens": config.console.tokens_file is not None,
-        },
-        "curated": len({row.device for row in reader.released_chunks()}),
-        "attacker": attacker_view(config.streams),
-    }
-
-
-def _changes(rows: Sequence[PlanRow], stream: StreamTable) -> Sequence[EpsilonChange]:
-    """Return where the plans of a stream changed ε."""
-    return epsilon_changes({row.epoch: stored_plan(row) for row in rows if row.stream == stream.id})
-
-
-def dossier_text(view: Mapping[str, Any]) -> str:
-    """Return the dossier as Markdown, for printing."""
-    return "\n".join(
-        [f"# Privacy dossier of the fleet {view['fleet']}", "", *_lines(dossier_parts(view))]
+    kept, mode = config.retention, config.intake.enrolment
+    return DossierAnswer(
+        fleet=config.fleet,
+        version=__version__,
+        devices=reader.device_sums(0).enrolled,
+        streams=[_stream(stream, rows) for stream in config.streams],
+        retention=KeptFor(
+            bucket_days=kept.bucket_days,
+            hour_days=kept.hour_days,
+            day_days=kept.day_days,
+            resend_days=config.intake.resend_window_s / DAY_S,
+            archive=config.archive is not None,
+        ),
+        access=AccessRules(
+            least_devices=config.query.min_devices,
+            enrolment=mode if isinstance(mode, str) else "listed",
+            quarantine=config.guard.quarantine,
+            tls=config.broker.use_tls,
+            signed_plans=config.plans.signing_key_file is not None,
+            console_tokens=config.console.tokens_file is not None,
+        ),
+        curated=len({row.device for row in reader.released_chunks()}),
+        attacker=attacker(config.streams),
     )
 
 
-def dossier_parts(view: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
+def _stream(stream: StreamTable, rows: Sequence[PlanRow]) -> DossierStream:
+    plans = {row.epoch: stored_plan(row) for row in rows if row.stream == stream.id}
+    newest = newest_plan(rows, stream)
+    return DossierStream(
+        stream=stream.name,
+        unit=stream.unit,
+        low=stream.low,
+        ceiling=stream.ceiling,
+        slot_seconds=stream.slot_seconds,
+        asked=str(stream.epsilon),
+        epsilon=epsilon_over_time(stream),
+        epsilon_changes=epsilon_steps(epsilon_changes(plans)),
+        plan=None if newest is None else plan_promise(plans[newest.epoch], newest.payload),
+    )
+
+
+def dossier_text(view: DossierAnswer) -> str:
+    """Return the dossier as Markdown, for printing."""
+    return "\n".join(
+        [f"# Privacy dossier of the fleet {view.fleet}", "", *_lines(dossier_parts(view))]
+    )
+
+
+def dossier_parts(view: DossierAnswer) -> list[tuple[str, list[str]]]:
     """Return the dossier as headings and their sentences."""
     return [
         ("Purpose", _purpose(view)),
         ("Data", _data(view)),
         (
             "What a report tells",
-            [sentence for one in view["streams"] for sentence in _stream_sentences(one)],
+            [sentence for one in view.streams for sentence in _stream_sentences(one)],
         ),
-        ("Retention", _retention(view["retention"])),
-        ("Access", _access(view["access"])),
+        ("Retention", _retention(view.retention)),
+        ("Access", _access(view.access)),
         ("Known weaknesses", _weak(view)),
     ]
 
@@ -122,76 +165,75 @@ def _lines(parts: Sequence[tuple[str, list[str]]]) -> Iterator[str]:
         yield ""
 
 
-def _purpose(view: Mapping[str, Any]) -> list[str]:
+def _purpose(view: DossierAnswer) -> list[str]:
     return [
         "Means, totals, load curves and distributions of many homes together; of no single home.",
-        f"{view['devices']:,} devices are enrolled. Software: edge-ldp {view['version']}.",
+        f"{view.devices:,} devices are enrolled. Software: edge-ldp {view.version}.",
     ]
 
 
-def _data(view: Mapping[str, Any]) -> list[str]:
+def _data(view: DossierAnswer) -> list[str]:
     values = [
-        f"{one['stream']}: one value every {one['slot_seconds']:,} s, {one['low']:,} to"
-        f" {one['ceiling']:,} {one['unit']}, randomised on the device before it is stored or sent."
-        for one in view["streams"]
+        f"{one.stream}: one value every {one.slot_seconds:,} s, {one.low:,} to"
+        f" {one.ceiling:,} {one.unit}, randomised on the device before it is stored or sent."
+        for one in view.streams
     ]
     others = (
         "Kept besides: devices' names, groups, software, last status, which slots they reported."
     )
-    curated = f"{view['curated']:,} devices publish a stream of their own under central privacy."
-    return [*values, others, *([curated] if view["curated"] else [])]
+    curated = f"{view.curated:,} devices publish a stream of their own under central privacy."
+    return [*values, others, *([curated] if view.curated else [])]
 
 
-def _stream_sentences(one: Mapping[str, Any]) -> list[str]:
-    name, epsilon, plan = one["stream"], one["epsilon"], one["plan"]
-    window = epsilon["default_window"]
+def _stream_sentences(one: DossierStream) -> list[str]:
+    name, epsilon, plan = one.stream, one.epsilon, one.plan
+    window = epsilon.default_window
     over_time = (
-        f"{name}: ε {one['asked']} a report. With the window that ships ({window['reports']}"
-        f" reports in any {window['slots']} slots): ε {epsilon['window']:g} in any window,"
-        f" {epsilon['day']:.2f} a day, {epsilon['year']:,.0f} a year. Every slot, where an owner"
-        f" allows it: {epsilon['every_slot']:g} a day."
+        f"{name}: ε {one.asked} a report. With the window that ships ({window.reports}"
+        f" reports in any {window.slots} slots): ε {epsilon.window:g} in any window,"
+        f" {epsilon.day:.2f} a day, {epsilon.year:,.0f} a year. Every slot, where an owner"
+        f" allows it: {epsilon.every_slot:g} a day."
     )
-    steps = (EpsilonStep(**step) for step in one["epsilon_changes"])
-    changed = [f"{name}: {text}." for text in epsilon_texts(steps)]
+    changed = [f"{name}: {text}." for text in epsilon_texts(one.epsilon_changes)]
     if plan is None:
         return [over_time, f"{name}: no plan was issued yet, so no device reports."]
-    verdict = "every claim of its certificate holds" if plan["holds"] else "its certificate FAILS"
+    verdict = "every claim of its certificate holds" if plan.holds else "its certificate FAILS"
     proved = (
-        f"{name}: plan {plan['epoch']} in force; {verdict}, proved anew for this page: no code is"
-        f" more than {plan['ratio']} times likelier under one value than under another, ε ="
-        f" {plan['epsilon']:.6f}. Certificate {plan['digest']}."
+        f"{name}: plan {plan.epoch} in force; {verdict}, proved anew for this page: no code is"
+        f" more than {plan.ratio} times likelier under one value than under another, ε ="
+        f" {plan.epsilon:.6f}. Certificate {plan.digest}."
     )
     guess = (
         f"{name}: who knows that a value is one of two, equally likely, says rightly from one"
-        f" report which it was in at most {100 * plan['guess']:.1f} % of cases (50 % without it)."
+        f" report which it was in at most {100 * plan.guess:.1f} % of cases (50 % without it)."
     )
-    moved = f"{plan['shift_per_percent']:,.1f} {one['unit']}"
+    moved = f"{plan.shift_per_percent:,.1f} {one.unit}"
     lies = f"{name}: each per cent of lying devices moves a mean by at most {moved}."
     return [over_time, *changed, proved, guess, lies]
 
 
-def _retention(kept: Mapping[str, Any]) -> list[str]:
+def _retention(kept: KeptFor) -> list[str]:
     spans = [
         f"by {name} {'for ever' if days is None else f'{days:,} days'}"
         for name, days in (
-            ("time bucket", kept["bucket_days"]),
-            ("hour", kept["hour_days"]),
-            ("day", kept["day_days"]),
+            ("time bucket", kept.bucket_days),
+            ("hour", kept.hour_days),
+            ("day", kept.day_days),
         )
     ]
     return [
         f"Counts are kept {', '.join(spans)}.",
-        f"A device may send a report again for {kept['resend_days']:g} days.",
-        "Every counted report is archived." if kept["archive"] else "No single report is archived.",
+        f"A device may send a report again for {kept.resend_days:g} days.",
+        "Every counted report is archived." if kept.archive else "No single report is archived.",
     ]
 
 
-def _access(access: Mapping[str, Any]) -> list[str]:
-    least = access["least_devices"]
-    link = "encrypted" if access["tls"] else "NOT encrypted"
-    plans = "signed" if access["signed_plans"] else "NOT signed"
-    token = "for a token" if access["console_tokens"] else "no token, on this machine alone"
-    mode, held = access["enrolment"], access["quarantine"]
+def _access(access: AccessRules) -> list[str]:
+    least = access.least_devices
+    link = "encrypted" if access.tls else "NOT encrypted"
+    plans = "signed" if access.signed_plans else "NOT signed"
+    token = "for a token" if access.console_tokens else "no token, on this machine alone"
+    mode, held = access.enrolment, access.quarantine
     return [
         f"Figures of fewer than {least:,} devices are not given out."
         if least > 1
@@ -202,8 +244,8 @@ def _access(access: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _weak(view: Mapping[str, Any]) -> list[str]:
-    a_year = max(one["epsilon"]["year"] for one in view["streams"])
+def _weak(view: DossierAnswer) -> list[str]:
+    a_year = max(one.epsilon.year for one in view.streams)
     habit = (
         "ε protects a value, not a habit: what is the same in every slot shows in the mean of"
         f" many reports. The total of a year, {a_year:,.0f} with the window that ships, promises"
@@ -215,24 +257,24 @@ def _weak(view: Mapping[str, Any]) -> list[str]:
     )
     return [
         habit,
-        *_attacked(view["attacker"]),
+        *_attacked(view.attacker),
         "That a device exists, which slots it reported and under which plan is not hidden.",
         policy,
         "A liar who mixes at legal rates is not noticed; how far he moves a mean is bounded above.",
     ]
 
 
-def _attacked(found: Mapping[str, Any]) -> list[str]:
+def _attacked(found: Attacker) -> list[str]:
     by_load: dict[str, list[str]] = {}
-    for one in found["errors"]:
-        told = f"{one['error_w']:g} W after {one['days']:,} day{'s' if one['days'] != 1 else ''}"
-        by_load.setdefault(one["load"], []).append(told)
+    for one in found.errors:
+        told = f"{one.error_w:g} W after {one.days:,} day{'s' if one.days != 1 else ''}"
+        by_load.setdefault(one.load, []).append(told)
     loads = "; ".join(f"{load}: {', '.join(told)}" for load, told in by_load.items())
     known = (
         "Who chooses every plan, within the policy that ships, and knows that a home's base load is"
-        f" at most 3,000 W, errs about it (root mean square in simulation, ε {found['epsilon']},"
-        f" {found['reports_a_day']} reports a day, values to {found['ceiling']:,} W) by the"
+        f" at most 3,000 W, errs about it (root mean square in simulation, ε {found.epsilon},"
+        f" {found.reports_a_day} reports a day, values to {found.ceiling:,} W) by the"
         f" following. A load that {loads}."
     )
-    unlike = f"That was not measured for: {', '.join(found['unlike'])}."
-    return [known, *([unlike] if found["unlike"] else [])]
+    unlike = f"That was not measured for: {', '.join(found.unlike)}."
+    return [known, *([unlike] if found.unlike else [])]

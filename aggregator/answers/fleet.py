@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from msgspec import to_builtins
+from msgspec.structs import asdict
 
-from aggregator.answers.curated_lookup import account_of
+from aggregator.answers.completeness import (
+    CuratedPlaces,
+    StreamPlaces,
+    places_of,
+    stream_places,
+)
 from aggregator.answers.lookup import read_plans, read_revisions
-from aggregator.answers.plan_view import look_of, plan_terms
-from aggregator.answers.trust_view import decided_views, mark_view, told_ages
-from aggregator.answers.views import completeness_view
+from aggregator.answers.parts import AnswerPart, Reports, Seconds, Span
+from aggregator.answers.plan_view import Look, PlanTerms, look_of, plan_terms
+from aggregator.answers.trust_view import (
+    MarkedDevice,
+    TroubledDevices,
+    marked_device,
+    told_ages,
+    troubled_devices,
+)
 from aggregator.counting.retention import DAY_S, HOUR_S
 from aggregator.plans.planner import is_ahead
 from aggregator.store.rows import STOPPED
@@ -21,14 +32,190 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from aggregator.config import AggregatorConfig, StreamTable
-    from aggregator.counting.records import Key, Record
+    from aggregator.counting.records import Record
     from aggregator.store.contract import Reader
     from aggregator.store.rows import BeatRow, DeviceRow, MarkRow, ReportSum
 
 LATE_S = 120  # of a heartbeat that comes twice a minute
 QUIET_S = 2 * HOUR_S  # without a commit: longer than any receipt interval that ships
-STATES = ("online", "offline", "unknown")
-REPORTS = ("created", "counted", "rejected", "expired", "pending", "duplicates", "conflicts")
+
+
+class WorkerAges(AnswerPart, frozen=True, kw_only=True):
+    """How old things were at a heartbeat.
+
+    report_s, receipt_s: since the last one; link_s: since there is a link to the broker, lost_s:
+    since there is none; null: not since its start, or not told.
+    """
+
+    report_s: Span | None
+    receipt_s: Span | None
+    link_s: Span | None
+    lost_s: Span | None
+
+
+class WorkerState(AnswerPart, frozen=True, kw_only=True):
+    """A worker, by its last heartbeat.
+
+    worker: its name; at_s, age_s of the heartbeat; health then ("ok", "stopped", or what is wrong:
+    is_degraded), is_late: none came for two minutes, and it was not stopped; ages by the heartbeat.
+    """
+
+    worker: str
+    at_s: Seconds
+    health: str
+    age_s: Span
+    is_degraded: bool
+    is_late: bool
+    ages: WorkerAges
+
+
+class ServiceState(AnswerPart, frozen=True, kw_only=True):
+    """Whether a service runs on the store.
+
+    runs (null: nobody can say); workers[]; is_late: all of them are; last_commit_age_s (null:
+    never, or in the future, as after a rehearsal whose clock was ahead).
+    """
+
+    runs: bool | None
+    workers: list[WorkerState]
+    is_late: bool
+    last_commit_age_s: Span | None
+
+
+class DatedPlan(PlanTerms, frozen=True, kw_only=True):
+    """A plan in force.
+
+    expires_s; is_ahead: it is dated ahead of now, so devices refuse it.
+    """
+
+    expires_s: Seconds
+    is_ahead: bool
+
+
+class StreamState(AnswerPart, frozen=True, kw_only=True):
+    """A stream, and its reports summed over devices.
+
+    stream, unit, plan in force, or null; look: the last revision of θ, or null; created, counted,
+    rejected, expired, pending, duplicates, conflicts: reports; retired_s, or null.
+    """
+
+    stream: str
+    unit: str
+    plan: DatedPlan | None
+    look: Look | None
+    created: Reports
+    counted: Reports
+    rejected: Reports
+    expired: Reports
+    pending: Reports
+    duplicates: Reports
+    conflicts: Reports
+    retired_s: Seconds | None
+
+
+class RefusedMessages(AnswerPart, frozen=True, kw_only=True):
+    """What was not counted: reason, stream (or null), messages, reports in them."""
+
+    reason: str
+    stream: str | None
+    messages: int
+    reports: Reports
+
+
+class SilentDevice(AnswerPart, frozen=True, kw_only=True):
+    """The device whose status is the oldest: seen_s, age_s (null: in the future)."""
+
+    device: str
+    seen_s: Seconds
+    age_s: Span | None
+
+
+class FleetDevices(TroubledDevices, frozen=True, kw_only=True):
+    """The fleet's devices.
+
+    enrolled, online, offline, unknown (never heard of), by their last status; silent: no status for
+    a day, or ever; longest_silent: device, seen_s, age_s, or null; as follow, those that need
+    somebody.
+    """
+
+    enrolled: int
+    online: int
+    offline: int
+    unknown: int
+    silent: int
+    longest_silent: SilentDevice | None
+
+
+class FleetState(AnswerPart, frozen=True, kw_only=True):
+    """What of a fleet is of no single device."""
+
+    fleet: str
+    now_s: Seconds
+    service: ServiceState
+    last_commit_s: Seconds | None
+    streams: list[StreamState]
+    refused: list[RefusedMessages]
+
+
+class StatusAnswer(FleetState, frozen=True, kw_only=True):
+    """What `status` answers.
+
+    fleet; now_s; service; last_commit_s, or null; devices; curated_streams: how many; streams[];
+    completeness[]: where each device's reports are; curated[]: the same of released values, which
+    are in no figure above (both are empty with --summary); marked[]; refused[]: what was not
+    counted; is_fast: the clock is a rehearsal's, and the day of real time.
+    """
+
+    devices: FleetDevices
+    curated_streams: int
+    completeness: list[StreamPlaces]
+    curated: list[CuratedPlaces]
+    marked: list[MarkedDevice]
+    is_fast: bool
+
+
+class DeviceCounts(AnswerPart, frozen=True, kw_only=True):
+    """How many devices are so.
+
+    enrolled, online, silent (no status for a day), revoked, held, refusing, marked (and not held).
+    """
+
+    enrolled: int
+    online: int
+    silent: int
+    revoked: int
+    held: int
+    refusing: int
+    marked: int
+
+
+class FleetSummary(FleetState, frozen=True, kw_only=True):
+    """Numbers alone, no device's name.
+
+    As `status`; quiet_s: how long nothing may be committed; devices: how many are so; is_fast: the
+    clock is a rehearsal's, and quiet_s and the day are of real time.
+    """
+
+    quiet_s: Span
+    devices: DeviceCounts
+    is_fast: bool
+
+
+class ShownDevice(AnswerPart, frozen=True, kw_only=True):
+    """What a page of devices tells of one, of its records and all marks."""
+
+    device: str
+    group: str
+    state: str
+    software: str
+    seen_s: Seconds | None
+    health: str
+    receipt_s: Span | None
+    revoked_s: Seconds | None
+    held_s: Seconds | None
+    refusals: list[str]
+    streams: list[StreamPlaces]
+    marks: list[MarkedDevice]
 
 
 def read_status(
@@ -38,62 +225,39 @@ def read_status(
     *,
     every: bool = True,
     exact: bool = False,
-) -> dict[str, Any]:
-    """Return the JSON of `status`; `every` False leaves completeness and curated empty.
-
-    fleet; now_s (UTC); service: runs (null: nobody can say), workers[]: worker (its name), at_s and
-    age_s of its last heartbeat, health then ("ok", "stopped", or what is wrong: is_degraded),
-    is_late (none came for two minutes, and it was not stopped), ages: seconds since by that
-    heartbeat the last report_s, the last receipt_s, and since there is a link_s to the broker, or
-    lost_s: none (null: not since its start, or not told); is_late (all are), last_commit_age_s
-    (null: never, or in the future, as after a rehearsal whose clock was ahead);
-    last_commit_s (UTC, or null); devices: enrolled, online, offline, unknown
-    (never heard of, by their last status), silent (no status for a day, or ever),
-    longest_silent: device, seen_s, age_s (same), or null;
-    revoked[] and held[] (in quarantine), each device, since_s (UTC), refusing[]: device, reasons[]
-    why it refused plans since it started; degraded[]: device, health, ages (as `devices list`) of
-    those whose last status told of trouble; curated_streams: how many; streams[]: stream, unit,
-    retired_s (UTC, or null), plan in force (as of `theta`, and expires_s, is_ahead: it is dated
-    ahead of now, so devices refuse it; or null), look (the
-    last revision of θ: at_s, theta, survey, survey_share, stream_reports, survey_reports,
-    forecast[], least, reasons, alarms[]; or null), and reports summed over devices: created,
-    counted, rejected, expired, pending, duplicates, conflicts; completeness[]: device, stream, the
-    same reports, unconfirmed, highest_batch, gaps [[first, last]], null as there; curated[]:
-    device, number of its curated stream, the same of released values, which are in no figure above;
-    marked[]: device, stream, first_s, last_s, times, and the last mark: name of a set of codes,
-    seen of reports in it, its honest bound, chance; refused[]: reason, stream (or null), messages,
-    reports that were not counted; is_fast: the clock is a rehearsal's, and the day of real time.
-    """
+) -> StatusAnswer:
+    """Return what `status` answers; `every` False leaves completeness and curated empty."""
     names = {stream.id: stream.name for stream in config.streams}
     least = 1 if exact else config.query.min_devices
     sums, records = reader.report_sums(), reader.records() if every else iter(())
-    plain, curated = _parted(records)
-    return {
-        **_fleet_view(reader, config, now_s, sums),
-        "devices": _devices_view(reader, config, now_s, least),
-        "curated_streams": sum(row.devices for row in sums if row.stream >= FIRST_KEY),
-        "completeness": [completeness_view(*pair, names, least) for pair in plain],
-        "curated": [account_of(*key, record) for key, record in curated],
-        "marked": [mark_view(row, names) for row in reader.marks()],
-        "is_fast": _speed(config) > 1,
-    }
+    plain: list[StreamPlaces] = []
+    curated: list[CuratedPlaces] = []
+    for (device, key), record in records:
+        if key < FIRST_KEY:
+            plain.append(stream_places((device, key), record, names, least))
+        else:
+            places = asdict(places_of(device, record))
+            curated.append(CuratedPlaces(**places, number=key - FIRST_KEY))
+    return StatusAnswer(
+        **asdict(_fleet_state(reader, config, now_s, sums)),
+        devices=_fleet_devices(reader, config, now_s, least),
+        curated_streams=sum(row.devices for row in sums if row.stream >= FIRST_KEY),
+        completeness=plain,
+        curated=curated,
+        marked=[marked_device(row, names) for row in reader.marks()],
+        is_fast=_speed(config) > 1,
+    )
 
 
-def read_summary(reader: Reader, config: AggregatorConfig, now_s: int) -> dict[str, Any]:
-    """Return numbers alone, no device's name.
-
-    fleet, now_s, service, last_commit_s, streams[], refused[]: as in `status`; quiet_s: how long
-    nothing may be committed; devices: enrolled, online, silent (no status for a day), revoked,
-    held, refusing, marked (and not held); is_fast: the clock is a rehearsal's, and quiet_s and the
-    day are of real time.
-    """
+def read_summary(reader: Reader, config: AggregatorConfig, now_s: int) -> FleetSummary:
+    """Return the summary."""
     quiet_s, speed = max(QUIET_S, 2 * config.intake.receipt_interval_s), _speed(config)
-    return {
-        **_fleet_view(reader, config, now_s, reader.report_sums()),
-        "quiet_s": int(quiet_s * speed),
-        "devices": reader.device_sums(silent_before(config, now_s))._asdict(),
-        "is_fast": speed > 1,
-    }
+    return FleetSummary(
+        **asdict(_fleet_state(reader, config, now_s, reader.report_sums())),
+        quiet_s=int(quiet_s * speed),
+        devices=DeviceCounts(**reader.device_sums(silent_before(config, now_s))._asdict()),
+        is_fast=speed > 1,
+    )
 
 
 def silent_before(config: AggregatorConfig, now_s: int) -> int:
@@ -111,7 +275,7 @@ def is_silent(state: str, seen_s: int, old_s: int) -> bool:
     return state == "unknown" or seen_s < old_s
 
 
-def device_view(  # noqa: PLR0913 (what is known)
+def shown_device(  # noqa: PLR0913 (what is known)
     row: DeviceRow,
     records: Iterable[tuple[int, Record]],
     marks: Iterable[MarkRow],
@@ -119,68 +283,63 @@ def device_view(  # noqa: PLR0913 (what is known)
     old_s: int,
     *,
     least: int,
-) -> dict[str, Any]:
-    """Return all that a page of devices tells of one, of its records and all marks.
-
-    `least`: of how many devices figures are.
-    """
-    return {
-        "device": row.device,
-        "group": row.group,
-        "state": "silent" if is_silent(row.state, row.seen_s, old_s) else row.state,
-        "software": row.software,
-        "seen_s": None if row.state == "unknown" else row.seen_s,
-        "health": row.health if row.is_degraded else "ok",
-        "receipt_s": told_ages(row.ages).get("receipt_s"),
-        "revoked_s": row.revoked_s,
-        "held_s": row.held_s,
-        "refusals": list(row.refusals),
-        "streams": [
-            completeness_view((row.device, key), record, names, least)
+) -> ShownDevice:
+    """Return what a page tells of a device; `least`: of how many devices figures are."""
+    return ShownDevice(
+        device=row.device,
+        group=row.group,
+        state="silent" if is_silent(row.state, row.seen_s, old_s) else row.state,
+        software=row.software,
+        seen_s=None if row.state == "unknown" else row.seen_s,
+        health=row.health if row.is_degraded else "ok",
+        receipt_s=told_ages(row.ages).get("receipt_s"),
+        revoked_s=row.revoked_s,
+        held_s=row.held_s,
+        refusals=list(row.refusals),
+        streams=[
+            stream_places((row.device, key), record, names, least)
             for key, record in records
             if key < FIRST_KEY
         ],
-        "marks": [mark_view(one, names) for one in marks if one.device == row.device],
-    }
+        marks=[marked_device(one, names) for one in marks if one.device == row.device],
+    )
 
 
-def _fleet_view(
+def _fleet_state(
     reader: Reader, config: AggregatorConfig, now_s: int, sums: Sequence[ReportSum]
-) -> dict[str, Any]:
-    """Return of the JSON of `status` what is of no single device."""
+) -> FleetState:
     names, retired = {stream.id: stream.name for stream in config.streams}, reader.retired()
-    return {
-        "fleet": config.fleet,
-        "now_s": now_s,
-        "service": _service_view(reader, config, now_s),
-        "last_commit_s": reader.last_commit_s(),
-        "streams": [
-            _stream_view(reader, stream, sums, now_s) | {"retired_s": retired.get(stream.id)}
+    return FleetState(
+        fleet=config.fleet,
+        now_s=now_s,
+        service=_service_state(reader, config, now_s),
+        last_commit_s=reader.last_commit_s(),
+        streams=[
+            _stream_state(reader, stream, sums, now_s, retired.get(stream.id))
             for stream in config.streams
         ],
-        "refused": [
-            {
-                "reason": row.reason,
-                "stream": names.get(row.stream),
-                "messages": row.messages,
-                "reports": row.reports,
-            }
+        refused=[
+            RefusedMessages(
+                reason=row.reason,
+                stream=names.get(row.stream),
+                messages=row.messages,
+                reports=row.reports,
+            )
             for row in reader.refused()
         ],
-    }
+    )
 
 
-def _service_view(reader: Reader, config: AggregatorConfig, now_s: int) -> dict[str, Any]:
-    """Return `service` of the JSON of `status`."""
+def _service_state(reader: Reader, config: AggregatorConfig, now_s: int) -> ServiceState:
     late_s, last_s = LATE_S * config.clock.rate, reader.last_commit_s()
-    beats = [_beat_view(row, now_s, late_s) for row in reader.beats()]
-    awaited = [beat for beat in beats if beat["health"] != STOPPED]
-    return {
-        "runs": reader.is_served(),
-        "workers": beats,
-        "is_late": bool(awaited) and all(beat["is_late"] for beat in awaited),
-        "last_commit_age_s": None if last_s is None else _age_s(last_s, now_s, late_s),
-    }
+    beats = [_worker_state(row, now_s, late_s) for row in reader.beats()]
+    awaited = [beat for beat in beats if beat.health != STOPPED]
+    return ServiceState(
+        runs=reader.is_served(),
+        workers=beats,
+        is_late=bool(awaited) and all(beat.is_late for beat in awaited),
+        last_commit_age_s=None if last_s is None else _age_s(last_s, now_s, late_s),
+    )
 
 
 def _age_s(at_s: int, now_s: int, slack_s: float) -> int | None:
@@ -188,31 +347,27 @@ def _age_s(at_s: int, now_s: int, slack_s: float) -> int | None:
     return max(0, now_s - at_s) if at_s - now_s <= slack_s else None
 
 
-def _beat_view(row: BeatRow, now_s: int, late_s: float) -> dict[str, Any]:
-    age_s, times = now_s - row.at_s, row.times
+def _worker_state(row: BeatRow, now_s: int, late_s: float) -> WorkerState:
+    age_s = now_s - row.at_s
     ages = {
-        "report_s": times.report_s,
-        "receipt_s": times.receipt_s,
-        "link_s": times.link_s,
-        "lost_s": times.lost_s,
+        name: None if at_s is None else max(0, now_s - at_s)
+        for name, at_s in row.times._asdict().items()
     }
-    return {
-        "worker": row.worker,
-        "at_s": row.at_s,
-        "health": row.health,
-        "age_s": age_s,
-        "is_degraded": row.is_degraded,
-        "is_late": age_s > late_s and row.health != STOPPED,
-        "ages": {
-            name: None if at_s is None else max(0, now_s - at_s) for name, at_s in ages.items()
-        },
-    }
+    return WorkerState(
+        worker=row.worker,
+        at_s=row.at_s,
+        health=row.health,
+        age_s=age_s,
+        is_degraded=row.is_degraded,
+        is_late=age_s > late_s and row.health != STOPPED,
+        ages=WorkerAges(**ages),
+    )
 
 
-def _devices_view(
+def _fleet_devices(
     reader: Reader, config: AggregatorConfig, now_s: int, least: int
-) -> dict[str, Any]:
-    """Return `devices` of the JSON of `status`: numbers, and single devices where it matters."""
+) -> FleetDevices:
+    """Return numbers, and single devices where it matters."""
     with reader.snapshot():
         states = reader.device_states()
         sums = reader.device_sums(silent_before(config, now_s))
@@ -220,44 +375,44 @@ def _devices_view(
     longest = None
     if row is not None:
         age_s = _age_s(row.seen_s, now_s, LATE_S * config.clock.rate)
-        longest = {"device": row.device, "seen_s": row.seen_s, "age_s": age_s}
-    return {
-        "enrolled": sums.enrolled,
-        **{state: states.get(state, 0) for state in STATES},
-        "silent": sums.silent,
-        "longest_silent": longest,
-        **decided_views(trouble, least),
-    }
+        longest = SilentDevice(device=row.device, seen_s=row.seen_s, age_s=age_s)
+    return FleetDevices(
+        **asdict(troubled_devices(trouble, least)),
+        enrolled=sums.enrolled,
+        online=states.get("online", 0),
+        offline=states.get("offline", 0),
+        unknown=states.get("unknown", 0),
+        silent=sums.silent,
+        longest_silent=longest,
+    )
 
 
-def _parted(
-    records: Iterable[tuple[Key, Record]],
-) -> tuple[list[tuple[Key, Record]], list[tuple[Key, Record]]]:
-    """Return the records of reports, and those of released values."""
-    found: tuple[list[tuple[Key, Record]], list[tuple[Key, Record]]] = ([], [])
-    for pair in records:
-        found[pair[0][1] >= FIRST_KEY].append(pair)
-    return found
-
-
-def _stream_view(
-    reader: Reader, stream: StreamTable, sums: Sequence[ReportSum], now_s: int
-) -> dict[str, Any]:
+def _stream_state(
+    reader: Reader,
+    stream: StreamTable,
+    sums: Sequence[ReportSum],
+    now_s: int,
+    retired_s: int | None,
+) -> StreamState:
     plans, revisions = read_plans(reader, stream), read_revisions(reader, stream)
-    plan = plans[max(plans)] if plans else None
-    return {
-        "stream": stream.name,
-        "unit": stream.unit,
-        "plan": None
-        if plan is None
-        else {
-            **to_builtins(plan_terms({plan.epoch: plan}, revisions)[0]),
-            "expires_s": plan.expires_s,
-            "is_ahead": is_ahead(plan, now_s, AHEAD_S),
-        },
-        "look": to_builtins(look_of(revisions[-1])) if revisions else None,
-        **{
-            name: sum(getattr(row, name) for row in sums if row.stream == stream.id)
-            for name in REPORTS
-        },
-    }
+    mine = [row for row in sums if row.stream == stream.id]
+    dated = None
+    if plans:
+        plan = plans[max(plans)]
+        (terms,) = plan_terms({plan.epoch: plan}, revisions)
+        ahead = is_ahead(plan, now_s, AHEAD_S)
+        dated = DatedPlan(**asdict(terms), expires_s=plan.expires_s, is_ahead=ahead)
+    return StreamState(
+        stream=stream.name,
+        unit=stream.unit,
+        plan=dated,
+        look=look_of(revisions[-1]) if revisions else None,
+        created=sum(row.created for row in mine),
+        counted=sum(row.counted for row in mine),
+        rejected=sum(row.rejected for row in mine),
+        expired=sum(row.expired for row in mine),
+        pending=sum(row.pending for row in mine),
+        duplicates=sum(row.duplicates for row in mine),
+        conflicts=sum(row.conflicts for row in mine),
+        retired_s=retired_s,
+    )

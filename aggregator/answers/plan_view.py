@@ -97,7 +97,7 @@ class Look(AnswerPart, frozen=True, kw_only=True):
 class WholePlan(PlanTerms, frozen=True, kw_only=True):
     """A plan and what was proved of it.
 
-    As each of `theta`; expires_s; certificate: the digest of what was proved of it; store: whose it
+    expires_s; certificate: the digest of what was proved of it; store: whose it
     is; stream_mechanism, survey_mechanism; null where nothing is told.
     """
 
@@ -138,8 +138,7 @@ class StandingPlan(AnswerPart, frozen=True, kw_only=True):
 class OrderedPlan(StandingPlan, frozen=True, kw_only=True):
     """What `plan publish` and `plan repair` answer.
 
-    stream, unit; plan: the one that was ordered or issued; look: null; held_s: since when an
-    operator holds the plan, or null; epsilon_changes: empty.
+    plan: the one that was ordered or issued; look: null; epsilon_changes: empty.
     """
 
 

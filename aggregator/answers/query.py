@@ -116,7 +116,7 @@ WITHHELD = convert({**dict.fromkeys(Figures.__struct_fields__), "withheld": True
 class GroupFigures(Figures, frozen=True, kw_only=True):
     """Figures of one group of slots.
 
-    The same, and group: the hour of the day, or the first second (UTC) of the day or week; at: its
+    group: the hour of the day, or the first second (UTC) of the day or week; at: its
     name by the zone's clocks.
     """
 

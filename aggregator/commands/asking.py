@@ -7,16 +7,15 @@ the console asks the same one.
 from __future__ import annotations
 
 import argparse
-import json
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from inspect import cleandoc, getdoc
+from inspect import getdoc
 from pathlib import Path
 from textwrap import fill, indent
-from typing import TYPE_CHECKING, Any, TypeAlias, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, TypeAlias, cast, get_args, get_type_hints
 
 from aggregator.answers.parts import AnswerPart, answer_json
 from aggregator.commands.common import fail, reading, warn
@@ -75,26 +74,23 @@ def add_question(
 def add_command(
     commands: Commands,
     command: Callable[..., object],
-    keys: type[AnswerPart] | str | None = None,
+    kind: type[AnswerPart] | None = None,
     *,
     has_csv: bool = False,
 ) -> argparse.ArgumentParser:
     """Add a command named as its function, with its docstring as help and --config.
 
-    `keys`: what --json prints; a command without has no --json. `has_csv`: it has --csv, too.
+    `kind`: what --json prints; a command without has no --json. `has_csv`: it has --csv, too.
     """
-    told = None
-    if keys is not None:
-        told = old_keys_text(keys) if isinstance(keys, str) else keys_text(keys)
     sub: argparse.ArgumentParser = commands.add_parser(
         command.__name__.removesuffix("_").replace("_", "-"),
         help=command.__doc__,
         description=command.__doc__,
-        epilog=told,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog=None if kind is None else keys_of(kind),
+        formatter_class=KeysFormatter,
     )
     sub.add_argument("-c", "--config", type=Path, required=True, help="the aggregator's TOML")
-    if keys is not None:  # a group without arguments has no usage: argparse raises
+    if kind is not None:  # a group without arguments has no usage: argparse raises
         forms = sub.add_mutually_exclusive_group()
         forms.add_argument("--json", action="store_true", help="for machines")
         if has_csv:
@@ -103,47 +99,44 @@ def add_command(
     return sub
 
 
-def old_keys_text(keys: str) -> str:
-    """Return what --json prints as --help tells it, from the docstring of what makes it."""
-    text = re.sub(r"\AReturn (the JSON of [^.]*\.\s*|the )?", "", cleandoc(keys))
-    return f"--json, keys:\n{indent(text, '  ')}"
+class KeysFormatter(argparse.RawDescriptionHelpFormatter):
+    """Makes what help tells of an answer's keys when somebody asks for help."""
+
+    def add_text(self, text: str | Callable[[], str] | None) -> None:
+        """Add a paragraph."""
+        super().add_text(text() if callable(text) else text)
 
 
-def show(
-    args: argparse.Namespace,
-    view: dict[str, Any],
-    text: Callable[[], str],
-    table: Callable[[dict[str, Any]], str] | None = None,
-) -> None:
-    """Print a view for machines, for spreadsheets (`table` makes its CSV) or for people."""
-    if table is not None and args.csv:
-        sys.stdout.write(table(view))
-    else:
-        sys.stdout.write(json.dumps(view) + "\n" if args.json else text())
+def keys_of(kind: type[AnswerPart]) -> str:
+    """Return an epilog for KeysFormatter: it tells an answer's keys, once that is asked for."""
+    return cast("str", partial(keys_text, kind))
 
 
 def keys_text(kind: type[AnswerPart]) -> str:
     """Return what --help tells of the keys of an answer, and of the parts below it."""
-    told = [_keys_of(kind)]
-    told += [f"{path}: {text}" for path, one in _parts(kind, {kind}) if (text := _keys_of(one))]
+    seen: set[type] = set()
+    told = [_keys_of(kind, seen)]
+    told += [f"{path}: {text}" for path, one in _parts(kind) if (text := _keys_of(one, seen))]
     shown = (fill(one, 88, break_long_words=False, break_on_hyphens=False) for one in told)
     return f"--json, keys:\n{indent(chr(10).join(shown), '  ')}"
 
 
-def _keys_of(kind: type[AnswerPart]) -> str:
-    """Return the docstring of a class without its first sentence."""
-    text = getdoc(kind) if "__doc__" in vars(kind) else None
-    return re.sub(r"\s+", " ", (text or "").partition("\n\n")[2]).strip()
+def _keys_of(kind: type[AnswerPart], seen: set[type]) -> str:
+    """Return the docstring of a class without its first sentence, after those it extends."""
+    told = []
+    for one in reversed(kind.__mro__):
+        if one not in seen and issubclass(one, AnswerPart) and "__doc__" in vars(one):
+            told.append((getdoc(one) or "").partition("\n\n")[2])
+            seen.add(one)
+    return re.sub(r"\s+", " ", " ".join(told)).strip()
 
 
-def _parts(kind: type[AnswerPart], seen: set[type]) -> Iterator[tuple[str, type[AnswerPart]]]:
-    """Yield the parts below, each once: where it stands, and its class."""
+def _parts(kind: type[AnswerPart]) -> Iterator[tuple[str, type[AnswerPart]]]:
+    """Yield the parts below: where each stands, and its class."""
     for name, hint in get_type_hints(kind).items():
         for one in _classes(hint):
-            if one not in seen:
-                seen.add(one)
-                yield f"{name}[]" if "list[" in str(hint) else name, one
-                yield from _parts(one, seen)
+            yield f"{name.rstrip('_')}{'[]' if 'list[' in str(hint) else ''}", one
+            yield from _parts(one)
 
 
 def _classes(hint: Any) -> Iterator[type[AnswerPart]]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from aggregator.commands.asking import add_command
+from msgspec import convert
+
+from aggregator.answers.changes import RestoredStore, WrittenBackup
+from aggregator.commands.asking import Shown, add_command
 from aggregator.commands.common import make_clock, order, refuse_own
 from aggregator.config import ConfigError, load_config
 from aggregator.plans.planner import renewed
@@ -16,13 +17,8 @@ from aggregator.store.backup import back_up, restore_store
 if TYPE_CHECKING:
     import argparse
 
+    from aggregator.commands.asking import Commands
     from edge_ldp.protocol.plan import Plan
-
-BACKUP = "file; bytes; engine (sqlite, postgresql)"
-RESTORE = (
-    "file; engine; plans[]: stream, epoch of the plan that goes on, taken_over (plans newer than\n"
-    "the backup's, from the store that was replaced); replaced: where that store was kept, or null"
-)
 
 
 def backup(args: argparse.Namespace) -> int:
@@ -32,9 +28,9 @@ def backup(args: argparse.Namespace) -> int:
     if args.file.exists() and not args.force:
         expected = "expected a file that is not there yet; --force puts the new backup in its place"
         raise ConfigError(str(args.file), "file", expected)
-    view = {"file": str(args.file), **back_up(config, str(args.config), args.file)}
-    _tell(args, view, f"{args.file}: {view['bytes']} bytes\n")
-    return 0
+    done = back_up(config, str(args.config), args.file)
+    view = WrittenBackup(file=str(args.file), **done)
+    return Shown(view, lambda: f"{args.file}: {view.bytes} bytes\n").show(args)
 
 
 def restore(args: argparse.Namespace) -> int:
@@ -50,25 +46,19 @@ def restore(args: argparse.Namespace) -> int:
 
     who = order(args, config)
     done = restore_store(config, str(args.config), args.file, going_on, who)
-    view = {"file": str(args.file), **done}
+    view = convert({"file": str(args.file), **done}, RestoredStore)
     lines = [f"restored from {args.file}"]
-    for one in view["plans"]:
-        more = f", {one['taken_over']} newer ones taken over" if one["taken_over"] else ""
-        lines.append(f"{one['stream']}: plans go on with epoch {one['epoch']}{more}")
-    if view["replaced"]:
-        lines.append(f"what was there before is kept in {view['replaced']}")
-    _tell(args, view, "\n".join([*lines, ""]))
-    return 0
+    for one in view.plans:
+        more = f", {one.taken_over} newer ones taken over" if one.taken_over else ""
+        lines.append(f"{one.stream}: plans go on with epoch {one.epoch}{more}")
+    if view.replaced:
+        lines.append(f"what was there before is kept in {view.replaced}")
+    return Shown(view, lambda: "\n".join([*lines, ""])).show(args)
 
 
-def _tell(args: argparse.Namespace, view: dict[str, Any], text: str) -> None:
-    sys.stdout.write(json.dumps(view) + "\n" if args.json else text)
-
-
-def add(commands: Any) -> None:
+def add(commands: Commands) -> None:
     """Add the commands' options."""
-    for command, keys in ((backup, BACKUP), (restore, RESTORE)):
-        sub = add_command(commands, command, keys)
+    written = add_command(commands, backup, WrittenBackup)
+    written.add_argument("--force", action="store_true", help="also over a file that is there")
+    for sub in (written, add_command(commands, restore, RestoredStore)):
         sub.add_argument("file", type=Path, help="of the backup")
-        if command is backup:
-            sub.add_argument("--force", action="store_true", help="also over a file that is there")

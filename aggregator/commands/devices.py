@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from aggregator.answers.changes import ChangedDevices
+from aggregator.answers.device_view import (
+    DevicesAnswer,
+    GroupsAnswer,
+    devices_answer,
+    devices_text,
+    groups_answer,
+    groups_text,
+    page,
+)
 from aggregator.answers.fleet import is_silent, silent_before
 from aggregator.archive.directory import replace_file
 from aggregator.commands import invite
-from aggregator.commands.asking import add_command
-from aggregator.commands.asking import show as _show
+from aggregator.commands.asking import Shown, add_command, add_question
 from aggregator.commands.common import (
     EXIT_NOTHING,
     add_zone,
     changing,
-    fail,
     find_group,
     find_zone,
     make_clock,
@@ -26,7 +33,6 @@ from aggregator.commands.common import (
     reading,
     refuse_own,
 )
-from aggregator.commands.device_view import members_text, members_view, page
 from aggregator.commands.invite import RELOAD, end_logins
 from aggregator.commands.member_files import FORMATS, read_members, write_members
 from aggregator.config import ConfigError
@@ -38,14 +44,13 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
+    from aggregator.commands.asking import Commands
+    from aggregator.config import AggregatorConfig
     from aggregator.counting.members import Wish
     from aggregator.store.contract import Reader
 
-CHANGED = """\
-command; devices: how many were named; changed[]: those of which something changed; logins_ended[]:
-devices that cannot log in at the broker any more ([devices] passwords_file)"""
 PER_PAGE = 50
-SORTS: dict[str, Callable[[Listed], Any]] = {
+SORTS: dict[str, Callable[[Listed], tuple[object, ...] | str]] = {
     "name": lambda row: row.device,
     "silent": lambda row: (row.state == "unknown", row.seen_s, row.device),
     "state": lambda row: (row.state, row.device),
@@ -54,17 +59,16 @@ SORTS: dict[str, Callable[[Listed], Any]] = {
 STATES = ("enrolled", "revoked", "held", "silent")
 
 
-def list_(args: argparse.Namespace) -> int:
+def list_(args: argparse.Namespace, config: AggregatorConfig, reader: Reader) -> Shown:
     """List devices: group, last status, when enrolled, revoked, put into quarantine."""
-    with reading(args) as (config, reader):
-        zone, now_s = find_zone(args, config), int(make_clock(config).now())
-        old_s = silent_before(config, now_s)
-        rows = sorted(_chosen(args, reader, old_s), key=SORTS[args.sort])
-    shown = page(rows, args.page, args.per_page)
-    least = config.query.min_devices
-    view = members_view(config.fleet, shown, total=len(rows), now_s=now_s, old_s=old_s, least=least)
-    _show(args, view, lambda: members_text(view, zone))
-    return 0 if rows else fail(f"{config.fleet}: no device that this asks for", EXIT_NOTHING)
+    zone, now_s = find_zone(args, config), int(make_clock(config).now())
+    old_s, least = silent_before(config, now_s), config.query.min_devices
+    rows = sorted(_chosen(args, reader, old_s), key=SORTS[args.sort])
+    shown, total = page(rows, args.page, args.per_page), len(rows)
+    view = devices_answer(config.fleet, shown, total=total, now_s=now_s, old_s=old_s, least=least)
+    told = Shown(view, lambda: devices_text(view, zone))
+    nobody = f"{config.fleet}: no device that this asks for"
+    return told if rows else told.but(EXIT_NOTHING, nobody)
 
 
 def enrol(args: argparse.Namespace) -> int:
@@ -126,19 +130,10 @@ def export(args: argparse.Namespace) -> int:
     return 0
 
 
-def groups(args: argparse.Namespace) -> int:
+def groups(_args: argparse.Namespace, config: AggregatorConfig, reader: Reader) -> Shown:
     """List groups and how many devices are in each; one that is empty keeps its counts."""
-    with reading(args) as (config, reader):
-        found = [row.group for row in listed(reader)]
-        view: dict[str, Any] = {
-            "fleet": config.fleet,
-            "groups": [
-                {"group": name, "devices": found.count(name)} for name in sorted(reader.groups())
-            ],
-        }
-    lines = [f"{one['group'] or '-'}  {one['devices']} devices\n" for one in view["groups"]]
-    _show(args, view, lambda: "".join(lines))
-    return 0
+    view = groups_answer(config.fleet, reader.groups(), listed(reader))
+    return Shown(view, lambda: groups_text(view))
 
 
 def _change(args: argparse.Namespace, wishes: Sequence[Wish], *, ends_logins: bool = False) -> int:
@@ -146,27 +141,20 @@ def _change(args: argparse.Namespace, wishes: Sequence[Wish], *, ends_logins: bo
         changed = apply(session, wishes, int(make_clock(config).now()))
     gone = [wish.device for wish in wishes if wish.revoked]
     ended, is_broker_told = end_logins(config, gone if ends_logins or args.name == "import" else [])
-    if args.json:
-        view = {
-            "command": args.name,
-            "devices": len(wishes),
-            "changed": changed,
-            "logins_ended": ended,
-        }
-        sys.stdout.write(json.dumps(view) + "\n")
-        return 0
+    view = ChangedDevices(
+        command=args.name, devices=len(wishes), changed=changed, logins_ended=ended
+    )
     which = f": {names(changed)}" if changed else ""
-    sys.stdout.write(f"{args.name}: {len(changed)} of {len(wishes)} devices changed{which}\n")
+    lines = [f"{args.name}: {len(changed)} of {len(wishes)} devices changed{which}\n"]
     if ended:
         logins = "1 login" if len(ended) == 1 else f"{len(ended)} logins"
         remedy = "" if is_broker_told else f"; {RELOAD}"
-        sys.stdout.write(f"{logins} at the broker ended: {names(ended)}{remedy}\n")
-    for line in _notes(args, config, changed):
-        sys.stdout.write(line)
-    return 0
+        lines.append(f"{logins} at the broker ended: {names(ended)}{remedy}\n")
+    lines += _notes(args, config, changed)
+    return Shown(view, lambda: "".join(lines)).show(args)
 
 
-def _notes(args: argparse.Namespace, config: Any, changed: Sequence[str]) -> list[str]:
+def _notes(args: argparse.Namespace, config: AggregatorConfig, changed: Sequence[str]) -> list[str]:
     """Return what an operator might not expect."""
     if args.name == "reinstate" and config.devices is not None and changed:
         return ["their logins ended when they were revoked: devices invite --again\n"]
@@ -202,12 +190,12 @@ def _form(args: argparse.Namespace) -> str:
     return str(form)
 
 
-def add(commands: Any) -> None:
+def add(commands: Commands) -> None:
     """Add the commands' options."""
     parser = commands.add_parser("devices", help=__doc__.partition(": ")[2])
     below = parser.add_subparsers(required=True, metavar="COMMAND")
     for command in (enrol, revoke, reinstate, group, quarantine, release):
-        sub = add_command(below, command, CHANGED)
+        sub = add_command(below, command, ChangedDevices)
         sub.add_argument("device", nargs="+", help="its name")
         sub.set_defaults(name=command.__name__)
         if command is enrol:
@@ -215,12 +203,12 @@ def add(commands: Any) -> None:
         if command is group:
             sub.add_argument("--to", required=True, metavar="GROUP", help='its name; "" for none')
     invite.add(below)
-    sub = add_command(below, import_, CHANGED)
+    sub = add_command(below, import_, ChangedDevices)
     sub.set_defaults(name="import")
     sub.add_argument("file", type=Path, help="CSV or JSON")
     form = f"{' or '.join(FORMATS)}; by the file's name unless given"
     sub.add_argument("--format", choices=FORMATS, help=form)
-    sub = add_command(below, list_, members_view.__doc__)
+    sub = add_question(below, list_, DevicesAnswer)
     _add_choice(sub)
     sub.add_argument("--sort", choices=sorted(SORTS), default="name", help="silent: longest first")
     sub.add_argument("--page", type=whole_number, metavar="N", help="only this one, from 1 on")
@@ -230,7 +218,7 @@ def add(commands: Any) -> None:
     sub.add_argument("file", type=Path, nargs="?", help="standard output unless given")
     sub.add_argument("--format", choices=FORMATS, help=form)
     _add_choice(sub)
-    add_command(below, groups, "fleet; groups[]: group, devices (how many are in it)")
+    add_question(below, groups, GroupsAnswer)
 
 
 def _add_choice(parser: argparse.ArgumentParser) -> None:

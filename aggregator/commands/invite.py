@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from aggregator.commands.asking import add_command
+from aggregator.answers.changes import InvitedDevice, InvitedDevices
+from aggregator.commands.asking import Shown, add_command
 from aggregator.commands.common import changing, make_clock, names
 from aggregator.commands.member_files import read_members
 from aggregator.config import ConfigError
@@ -29,12 +28,10 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable, Sequence
 
+    from aggregator.commands.asking import Commands
     from aggregator.config import AggregatorConfig, DevicesTable
     from edge_ldp.protocol.invitation import Invitation
 
-JSON_KEYS = """\
-directory; devices[]: device, file of its invitation; broker_told: whether the broker reads its
-passwords again by itself"""
 RELOAD = (
     "tell the broker to read its passwords again: start it, or where it runs as a service: "
     "systemctl reload mosquitto"
@@ -58,13 +55,13 @@ def invite(args: argparse.Namespace) -> int:
             files = _write(args, made)
         apply(session, wishes, int(make_clock(config).now()))
     is_told = tell_broker(table.pid_file)
-    view = {
-        "directory": str(_place(args)),
-        "devices": [{"device": d, "file": f} for d, f in zip(passwords, files, strict=True)],
-        "broker_told": is_told,
-    }
-    sys.stdout.write(json.dumps(view) + "\n" if args.json else _text(view))
-    return 0
+    pairs = zip(passwords, files, strict=True)
+    view = InvitedDevices(
+        directory=str(_place(args)),
+        devices=[InvitedDevice(device=device, file=file) for device, file in pairs],
+        broker_told=is_told,
+    )
+    return Shown(view, lambda: _text(view)).show(args)
 
 
 def end_logins(config: AggregatorConfig, devices: Iterable[str]) -> tuple[list[str], bool]:
@@ -152,21 +149,21 @@ def _write(args: argparse.Namespace, made: Sequence[Invitation]) -> list[str]:
     return files
 
 
-def _text(view: dict[str, Any]) -> str:
-    devices = [one["device"] for one in view["devices"]]
+def _text(view: InvitedDevices) -> str:
+    devices = [one.device for one in view.devices]
     lines = [
         f"{len(devices)} {'device' if len(devices) == 1 else 'devices'} invited: {names(devices)}",
-        f"one file each in {view['directory']}: a secret; bring it to the device, then there:",
+        f"one file each in {view.directory}: a secret; bring it to the device, then there:",
         f"  edge-ldp agent setup --invitation {devices[0]}{ENDING}",
     ]
-    if not view["broker_told"]:
+    if not view.broker_told:
         lines.append(RELOAD)
     return "\n".join([*lines, ""])
 
 
-def add(below: Any) -> None:
+def add(below: Commands) -> None:
     """Add the command's options."""
-    sub = add_command(below, invite, JSON_KEYS)
+    sub = add_command(below, invite, InvitedDevices)
     sub.add_argument("device", nargs="*", metavar="NAME", help="of a device")
     sub.add_argument(
         "--csv", type=Path, metavar="FILE", help="names, as `devices import` reads them"

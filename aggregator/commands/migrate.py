@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from aggregator.answers.changes import MovedStore
 from aggregator.archive.directory import open_spool
+from aggregator.commands.asking import KeysFormatter, Shown, keys_of
 from aggregator.commands.common import order
 from aggregator.config import AggregatorConfig, ConfigError, load_config
 from aggregator.store.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Callable
 
-KEYS = "tables: {name: rows copied}, empty if that was done before; from, to"
+    from aggregator.commands.asking import Commands
+
 BAR = 30
 
 
@@ -41,13 +43,9 @@ def migrate(args: argparse.Namespace) -> int:
             spool.close()
         with closing(PostgresStore.open(url, password)) as target:
             copied = move(source, target, _bar(quiet=args.json), [order(args, new)])
-    if args.json:
-        view = {"tables": copied, "from": old.store.path, "to": url}
-        sys.stdout.write(json.dumps(view) + "\n")
-    else:
-        done = f"{sum(copied.values())} rows" if copied else "had been copied before"
-        sys.stdout.write(f"{old.store.path} goes on in {url}: {done}\n")
-    return 0
+    view = MovedStore(tables=copied, from_=old.store.path, to=url)
+    done = f"{sum(copied.values())} rows" if copied else "had been copied before"
+    return Shown(view, lambda: f"{old.store.path} goes on in {url}: {done}\n").show(args)
 
 
 def _check(old: AggregatorConfig, new: AggregatorConfig, args: argparse.Namespace) -> None:
@@ -77,14 +75,14 @@ def _bar(*, quiet: bool) -> Callable[[str, int, int], None]:
     return tell
 
 
-def add(commands: Any) -> None:
+def add(commands: Commands) -> None:
     """Add the command's options."""
     sub = commands.add_parser(
         "migrate",
         help=migrate.__doc__,
         description=migrate.__doc__,
-        epilog=f"--json: {KEYS}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog=keys_of(MovedStore),
+        formatter_class=KeysFormatter,
     )
     sub.add_argument("--from", dest="old", type=Path, required=True, help="TOML with store.path")
     sub.add_argument("--to", dest="new", type=Path, required=True, help="TOML with store.url")

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import argparse
 import getpass
-import json
 import os
 import pwd
 import shutil
 import socket
-import sys
 import time
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from aggregator.commands.check_view import check_view
+from aggregator.answers.changes import WrittenFleet
+from aggregator.answers.check_view import check_answer
+from aggregator.commands.asking import KeysFormatter, Shown, keys_of
 from aggregator.commands.common import order, warn
 from aggregator.config import load_config, parse_config
 from aggregator.enrolment.logins import hashed, new_password, write_secret
@@ -36,6 +35,9 @@ from edge_ldp.extras import pip_install
 from edge_ldp.protocol.messages import check_name
 
 if TYPE_CHECKING:
+    import argparse
+
+    from aggregator.commands.asking import Commands
     from aggregator.enrolment.authority import Certificates
 
 BROKER_USER = "mosquitto"  # of Debian's package
@@ -55,24 +57,21 @@ OPTIONS = {  # by which a key is written
     "streams[0].survey_size": "--ceiling",
     "streams[0].slot_seconds": "--slot-seconds",
 }
-JSON_KEYS = "directory; files[]; commands[]: what to run next, in order"
 
 
 def setup(args: argparse.Namespace) -> int:
     """Write aggregator.toml and a broker's files for a new fleet, and say what to start."""
     place = args.directory.resolve()
     new = _checked(args, place)
-    warn(check_view(parse_config(aggregator_toml(new), "arguments"))["warnings"])
+    warn(check_answer(parse_config(aggregator_toml(new), "arguments")).warnings)
     try:
         (place / "broker").mkdir(parents=True, mode=DIRECTORY_MODE)
         files = _write_all(new, place, args)
     except OSError as exc:
         expected = f"expected a directory that can be made ({exc.strerror})"
         raise ConfigError(str(place), "DIR", expected) from exc
-    commands = _next(new, place)
-    view = {"directory": str(place), "files": files, "commands": commands}
-    sys.stdout.write(json.dumps(view) + "\n" if args.json else _text(new, view))
-    return 0
+    view = WrittenFleet(directory=str(place), files=files, commands=_next(new, place))
+    return Shown(view, lambda: _text(new, view)).show(args)
 
 
 def _checked(args: argparse.Namespace, place: Path) -> NewFleet:
@@ -210,8 +209,8 @@ def _next(new: NewFleet, place: Path) -> list[str]:
     return [*commands, f"edge-ldp aggregator query -c {config}"]
 
 
-def _text(new: NewFleet, view: dict[str, Any]) -> str:
-    lines = [f"written to {view['directory']}: {', '.join(view['files'])}", ""]
+def _text(new: NewFleet, view: WrittenFleet) -> str:
+    lines = [f"written to {view.directory}: {', '.join(view.files)}", ""]
     if new.host is None and new.clock is None:
         lines += ["only this machine can reach the broker; for others: setup --host NAME", ""]
     if new.host is not None:
@@ -221,7 +220,7 @@ def _text(new: NewFleet, view: dict[str, Any]) -> str:
     what = ["the broker, in the background", "the aggregator, until it is stopped"]
     what.append("50 homes of a simulated fleet" if new.clock else "a login for each device")
     lines.append("next:")
-    for command, words in zip(view["commands"], [*what, "what they used"], strict=True):
+    for command, words in zip(view.commands, [*what, "what they used"], strict=True):
         lines += [f"  # {words}", f"  {command}"]
     return "\n".join([*lines, ""])
 
@@ -267,14 +266,14 @@ _name = taken_as("1 to 63 of a-z 0-9 _ -, starting with a letter or digit", _nam
 _day = taken_as("seconds, above 0 and at most 86400", _real)
 
 
-def add(commands: Any) -> None:
+def add(commands: Commands) -> None:
     """Add the command's options."""
     parser = commands.add_parser(
         "setup",
         help=setup.__doc__,
         description=DESCRIPTION,
-        epilog=f"--json: {JSON_KEYS}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog=keys_of(WrittenFleet),
+        formatter_class=KeysFormatter,
     )
     parser.set_defaults(command=setup)
     add = parser.add_argument

@@ -6,33 +6,39 @@ takes it from there.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from aggregator.commands.asking import add_command, show
+from aggregator.answers.stream_view import (
+    RetiredStream,
+    StreamsAnswer,
+    retired_text,
+    streams_answer,
+    streams_text,
+)
+from aggregator.commands.asking import Shown, add_command, add_question
 from aggregator.commands.common import (
     add_zone,
     changing,
     find_stream,
     find_zone,
     make_clock,
-    reading,
 )
-from aggregator.commands.stream_view import changed_text, streams_text, streams_view
 from aggregator.store.registry import reinstate_stream, retire_stream
 
 if TYPE_CHECKING:
     import argparse
 
-CHANGED = "stream; retired: whether it counts nothing more; changed: whether it was otherwise"
+    from aggregator.commands.asking import Commands
+    from aggregator.config import AggregatorConfig
+    from aggregator.store.contract import Reader
 
 
-def list_(args: argparse.Namespace) -> int:
+def list_(args: argparse.Namespace, config: AggregatorConfig, reader: Reader) -> Shown:
     """List the configured streams: unit, slots, the plan in force, since when one is retired."""
-    with reading(args) as (config, reader):
-        view = streams_view(config.fleet, config.streams, reader.newest_epochs(), reader.retired())
-        zone = find_zone(args, config)
-    show(args, view, lambda: streams_text(view, zone))
-    return 0
+    epochs, retired = reader.newest_epochs(), reader.retired()
+    view = streams_answer(config.fleet, config.streams, epochs, retired)
+    zone = find_zone(args, config)
+    return Shown(view, lambda: streams_text(view, zone))
 
 
 def retire(args: argparse.Namespace) -> int:
@@ -52,15 +58,14 @@ def reinstate(args: argparse.Namespace) -> int:
 
 
 def _changed(args: argparse.Namespace, stream: str, *, retired: bool, changed: bool) -> int:
-    view = {"stream": stream, "retired": retired, "changed": changed}
-    show(args, view, lambda: changed_text(view))
-    return 0
+    view = RetiredStream(stream=stream, retired=retired, changed=changed)
+    return Shown(view, lambda: retired_text(view)).show(args)
 
 
-def add(commands: Any) -> None:
+def add(commands: Commands) -> None:
     """Add the commands' options."""
     parser = commands.add_parser("streams", help="which streams count: list, retire, reinstate")
     below = parser.add_subparsers(required=True, metavar="COMMAND")
-    add_zone(add_command(below, list_, streams_view.__doc__))
+    add_zone(add_question(below, list_, StreamsAnswer))
     for command in (retire, reinstate):
-        add_command(below, command, CHANGED).add_argument("stream", help="its name")
+        add_command(below, command, RetiredStream).add_argument("stream", help="its name")

@@ -26,7 +26,7 @@ from aggregator.commands.common import (
     settle_times,
 )
 from aggregator.config import AggregatorConfig, ConfigError, StoreTable, load_config
-from aggregator.console.pages import PAGES, PageRequest
+from aggregator.console.pages import FILES, PAGES, PageRequest
 from aggregator.console.questions import QUESTIONS, QuestionError, parser, words_of
 from aggregator.enrolment.tokens import Tokens
 from aggregator.errors import StoreError
@@ -124,11 +124,12 @@ class Desk:
 
         def made() -> Reply:
             request = PageRequest(self._config, self._open(), dict(given), self._now_s())
-            found = PAGES[name](request)
-            if found is None:
+            if name in PAGES:
+                return Reply(0, answer_json(PAGES[name][0](request)).encode(), "")
+            file = FILES[name](request)
+            if file is None:
                 return Reply(EXIT_NOTHING, b"", f"{request.stream().name}: no plan was issued yet")
-            out = found if isinstance(found, bytes) else f"{json.dumps(found)}\n".encode()
-            return Reply(0, out, "")
+            return Reply(0, file, "")
 
         return self._careful(made)
 

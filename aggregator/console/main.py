@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING
 
 import uvicorn
 
+from aggregator.answers.changes import ConsoleToken, ConsoleTokens
 from aggregator.answers.units import clock_text, text_table
-from aggregator.commands.asking import add_command, show
+from aggregator.commands.asking import Shown, add_command
 from aggregator.commands.common import EXIT_CONFIG
 from aggregator.config import ConfigError, is_loopback, load_config
 from aggregator.console.answering import keep
@@ -170,11 +171,11 @@ def make(args: argparse.Namespace) -> int:
 
 def list_(args: argparse.Namespace) -> int:
     """List whose tokens there are, and since when."""
-    made = [(name, row["made_s"]) for name, row in sorted(_tokens(args).all().items())]
-    view = {"tokens": [{"name": name, "made_s": made_s} for name, made_s in made]}
-    rows = [[name, clock_text(made_s)] for name, made_s in made]
-    show(args, view, lambda: text_table(["token of", "made UTC"], rows) + "\n")
-    return 0
+    every = sorted(_tokens(args).all().items())
+    made = [ConsoleToken(name=name, made_s=row["made_s"]) for name, row in every]
+    rows = [[one.name, clock_text(one.made_s)] for one in made]
+    text = text_table(["token of", "made UTC"], rows) + "\n"
+    return Shown(ConsoleTokens(tokens=made), lambda: text).show(args)
 
 
 def revoke(args: argparse.Namespace) -> int:
@@ -219,5 +220,5 @@ def _parser() -> argparse.ArgumentParser:
     )
     for command in (make, revoke):
         add_command(below, command).add_argument("name", help="a-z 0-9 . _ -")
-    add_command(below, list_, "tokens[]: name, made_s")
+    add_command(below, list_, ConsoleTokens)
     return top

@@ -5,13 +5,17 @@ At most 40 series, whatever the fleet's size.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from msgspec.structs import asdict
 
 from aggregator.answers.alarms import ALARMS
-from aggregator.answers.fleet import REPORTS
+from aggregator.answers.status_text import COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping
+
+    from aggregator.answers.fleet import FleetSummary
 
     Family = tuple[str, str, Mapping[str, float]]
 
@@ -19,7 +23,7 @@ METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 def metrics_text(
-    found: Mapping[str, Any] | None, raised: Container[str], console: Mapping[str, float]
+    found: FleetSummary | None, raised: Container[str], console: Mapping[str, float]
 ) -> str:
     """Return the metrics of a summary (None: the store cannot be read) and of the console.
 
@@ -40,25 +44,25 @@ def metrics_text(
     return "\n".join([*lines, ""])
 
 
-def _fleet(found: Mapping[str, Any], raised: Container[str]) -> Iterator[Family]:
+def _fleet(found: FleetSummary, raised: Container[str]) -> Iterator[Family]:
     """Yield a family each: its name, what it tells, its values by their label ("" without)."""
-    streams, refused = found["streams"], found["refused"]
-    live = [stream for stream in streams if stream["retired_s"] is None]
-    plans = [stream["plan"] for stream in live if stream["plan"] is not None]
+    live = [stream for stream in found.streams if stream.retired_s is None]
+    expire = [stream.plan.expires_s for stream in live if stream.plan is not None]
     words = "created = counted + rejected + expired + pending; the others came on top"
-    reports = {name: sum(one[name] for one in streams) for name in REPORTS}
-    lost = {name: sum(row[name] for row in refused) for name in ("messages", "reports")}
-    yield "devices", "devices by what is so of them", _by("what", found["devices"])
+    reports = {name: sum(getattr(one, name) for one in found.streams) for name in COLUMNS}
+    refused = found.refused
+    lost = {"messages": sum(row.messages for row in refused)}
+    lost["reports"] = sum(row.reports for row in refused)
+    yield "devices", "devices by what is so of them", _by("what", asdict(found.devices))
     yield "reports_total", words, _by("what", reports)
     yield "refused_total", "what was not counted", _by("what", lost)
     yield "streams", "streams that count", {"": len(live)}
     rings = {name: name in raised for name in ALARMS}
     yield "alarm", "1 where the overview shows this alarm", _by("name", rings)
-    if (age_s := found["service"]["last_commit_age_s"]) is not None:
+    if (age_s := found.service.last_commit_age_s) is not None:
         yield "last_commit_age_seconds", "by the fleet's clock", {"": age_s}
-    if plans:
-        left_s = min(plan["expires_s"] for plan in plans) - found["now_s"]
-        yield "plan_expires_seconds", "until the first expires", {"": left_s}
+    if expire:
+        yield "plan_expires_seconds", "until the first expires", {"": min(expire) - found.now_s}
 
 
 def _by(label: str, values: Mapping[str, float]) -> dict[str, float]:

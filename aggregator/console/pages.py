@@ -7,19 +7,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from msgspec import to_builtins
+from msgspec.structs import asdict, replace
 
-from aggregator.answers.audit import orders, read_audit
+from aggregator.answers.audit import AuditEntry, orders, read_audit
+from aggregator.answers.check_view import CheckAnswer, check_answer
 from aggregator.answers.crowds import MOVED
 from aggregator.answers.curated_lookup import read_streams
-from aggregator.answers.dossier import dossier_view
-from aggregator.answers.fleet import device_view, read_summary, silent_before
+from aggregator.answers.dossier import DossierAnswer, dossier_answer
+from aggregator.answers.fleet import (
+    FleetSummary,
+    ShownDevice,
+    read_summary,
+    shown_device,
+    silent_before,
+)
 from aggregator.answers.local_time import LENGTHS, Spans
 from aggregator.answers.lookup import newest_plan, read_plans, read_revisions
-from aggregator.answers.plan_view import look_of, plan_terms
-from aggregator.commands.check_view import check_view
+from aggregator.answers.parts import AnswerPart
+from aggregator.answers.plan_view import Look, PlanTerms, look_of, plan_terms
 from aggregator.config import ConfigError
 from aggregator.counting.retention import DAY_S
 from aggregator.store.rows import ORDERS, STATES
@@ -68,48 +75,125 @@ class PageRequest:
             raise ConfigError("page", "zone", "expected a time zone, as Europe/Berlin") from exc
 
 
-def overview(request: PageRequest) -> dict[str, Any]:
+class OverviewPage(FleetSummary, frozen=True, kw_only=True):
+    """The summary; days by stream: first and last second of each, which figures are asked for."""
+
+    zone: str
+    days: dict[str, dict[str, list[int]]]
+    marked_one: str | None
+
+
+class Placed(AnswerPart, frozen=True, kw_only=True):
+    """A page of a fleet; times are of zone."""
+
+    fleet: str
+    zone: str
+
+
+class OneStream(Placed, frozen=True, kw_only=True):
+    """A page of one of the streams."""
+
+    streams: list[str]
+    stream: str
+    unit: str
+
+
+class PastLook(Look, frozen=True, kw_only=True):
+    """A revision; halves: the half-width expected, by question."""
+
+    halves: dict[str, float]
+
+
+class StreamPage(OneStream, frozen=True, kw_only=True):
+    """A stream's plans over time, revisions behind them, and its curated neighbours."""
+
+    lengths: list[str]
+    zones: list[str]
+    groups: list[str]
+    last_s: int | None
+    looks: list[PastLook]
+    theta: list[PlanTerms]
+    ranges: list[str]
+    curated: bool
+
+
+class DevicesPage(Placed, frozen=True, kw_only=True):
+    """A page of devices and streams: state and reports by where they are."""
+
+    all: int
+    found: int
+    page_at: int
+    pages: int
+    states: list[str]
+    sorts: list[str]
+    groups: list[str]
+    rows: list[ShownDevice]
+
+
+class PlansPage(OneStream, frozen=True, kw_only=True):
+    """A stream's plans, newest first, and why each is what it is; what a forecast begins with."""
+
+    horizon: str
+    held_s: int | None
+    look: Look | None
+    theta: list[PlanTerms]
+    epsilon: str
+    slots_a_day: int
+    low: int
+    ceiling: int
+    days: int
+    homes: int
+
+
+class ChangesPage(Placed, frozen=True, kw_only=True):
+    """What operators changed, the newest first; found: how many, of which some are shown."""
+
+    found: int
+    audit: list[AuditEntry]
+
+
+def overview(request: PageRequest) -> OverviewPage:
     """Return the summary, and the days that figures are asked for."""
-    found = _summary(request) | _place(request)
-    for row, stream in zip(found["streams"], request.config.streams, strict=True):
+    days = {}
+    for stream in request.config.streams:
         of = Spans(stream, "day", request.zone(stream))
         today = of.at(request.now_s // stream.bucket_s)
-        row["days"] = {
+        yesterday = of.at(today[0] - 1)
+        days[stream.name] = {
             name: [bucket * stream.bucket_s for bucket in day]
-            for name, day in (("today", today), ("yesterday", of.at(today[0] - 1)))
+            for name, day in (("today", today), ("yesterday", yesterday))
         }
-    if found["devices"]["marked"] == 1:
+    found, marked_one = _summary(request), None
+    if found.devices.marked == 1:
         names = request.reader.device_names
         marked = {*names("marked", "device", 0)} - {*names("held", "device", 0)}
-        found["marked_one"] = next(iter(marked), None)
-    return found
+        marked_one = next(iter(marked), None)
+    zone = str(request.zone(None))
+    return OverviewPage(**asdict(found), zone=zone, days=days, marked_one=marked_one)
 
 
-def stream_page(request: PageRequest) -> dict[str, Any]:
-    """Return a stream's plans over time, revisions behind them, and its curated neighbours."""
+def stream_page(request: PageRequest) -> StreamPage:
+    """Return a page of one stream."""
     stream = request.stream()
     zone = request.zone(stream)
     revisions = read_revisions(request.reader, stream)
     theta = plan_terms(read_plans(request.reader, stream), revisions)
     counted = request.reader.presence(stream.id)
-    return {
-        **_choice(request, stream),
-        "lengths": LENGTHS,
-        "zones": list(dict.fromkeys((str(request.config.zone(stream)), "UTC", str(zone)))),
-        "groups": sorted(request.reader.groups()),
-        "last_s": (counted[-1][0] + 1) * stream.bucket_s if counted else None,
-        "looks": [
-            {**to_builtins(look_of(revision)), "halves": dict(revision.forecast)}
-            for revision in revisions
-        ],
-        "theta": to_builtins(theta),
-        "ranges": _ranges(stream.low, theta[-1].theta if theta else stream.ceiling),
-        "curated": any(one.design.name == stream.name for one in read_streams(request.reader)),
-    }
+    return StreamPage(
+        **asdict(_one_stream(request, stream)),
+        lengths=list(LENGTHS),
+        zones=list(dict.fromkeys((str(request.config.zone(stream)), "UTC", str(zone)))),
+        groups=sorted(request.reader.groups()),
+        last_s=(counted[-1][0] + 1) * stream.bucket_s if counted else None,
+        looks=[PastLook(**asdict(look_of(one)), halves=dict(one.forecast)) for one in revisions],
+        theta=theta,
+        ranges=_ranges(stream.low, theta[-1].theta if theta else stream.ceiling),
+        curated=any(one.design.name == stream.name for one in read_streams(request.reader)),
+    )
 
 
-def devices(request: PageRequest) -> dict[str, Any]:
-    """Return a page of devices and streams: state and reports by where they are."""
+def devices(request: PageRequest) -> DevicesPage:
+    """Return a page of devices."""
     least = request.config.query.min_devices
     orders = tuple(one for one in ORDERS if least <= 1 or one not in MOVED)
     chosen, order = request.one_of("state", STATES), request.one_of("sort", orders)
@@ -124,51 +208,58 @@ def devices(request: PageRequest) -> dict[str, Any]:
     names = {stream.id: stream.name for stream in request.config.streams}
     shown = rows[(at - 1) * PAGE : at * PAGE]
     marks = [row for row in reader.marks() if row.device in shown]
-    return {
-        **_place(request),
-        "all": len(found) if plain else reader.device_sums(old_s).enrolled,
-        "found": len(rows),
-        "page_at": at,
-        "pages": pages,
-        "states": STATES,
-        "sorts": orders,
-        "groups": sorted(groups),
-        "rows": [
-            device_view(row, reader.states(row.device), marks, names, old_s, least=least)
+    return DevicesPage(
+        fleet=request.config.fleet,
+        zone=str(request.zone(None)),
+        all=len(found) if plain else reader.device_sums(old_s).enrolled,
+        found=len(rows),
+        page_at=at,
+        pages=pages,
+        states=list(STATES),
+        sorts=list(orders),
+        groups=sorted(groups),
+        rows=[
+            shown_device(row, reader.states(row.device), marks, names, old_s, least=least)
             for row in reader.some_devices(shown)
         ],
-    }
+    )
 
 
-def plans(request: PageRequest) -> dict[str, Any]:
-    """Return a stream's plans, newest first, and why each is what it is."""
+def plans(request: PageRequest) -> PlansPage:
+    """Return a page of a stream's plans."""
     stream = request.stream()
     revisions, found = read_revisions(request.reader, stream), read_plans(request.reader, stream)
-    theta = to_builtins(plan_terms(found, revisions))
     by = orders(request.config, stream, found, revisions, request.reader.audit())
-    for row in theta:
-        row["reasons"] = [*by.get(row["epoch"], ()), *(row["reasons"] or ())]
-    return {
-        **_choice(request, stream),
-        "horizon": stream.horizon_text,
-        "held_s": request.reader.plan_holds().get(stream.id),
-        "look": to_builtins(look_of(revisions[-1])) if revisions else None,
-        "theta": theta[::-1],
-        "epsilon": str(stream.epsilon),
-        "slots_a_day": DAY_S // stream.slot_seconds,
-        "low": stream.low,
-        "ceiling": stream.ceiling,
-        "days": stream.horizon_days,
-        "homes": request.reader.device_sums(request.now_s).enrolled or 400,
-    }
+    theta = [
+        replace(row, reasons=[*by.get(row.epoch, ()), *(row.reasons or ())])
+        for row in plan_terms(found, revisions)
+    ]
+    return PlansPage(
+        **asdict(_one_stream(request, stream)),
+        horizon=stream.horizon_text,
+        held_s=request.reader.plan_holds().get(stream.id),
+        look=look_of(revisions[-1]) if revisions else None,
+        theta=theta[::-1],
+        epsilon=str(stream.epsilon),
+        slots_a_day=DAY_S // stream.slot_seconds,
+        low=stream.low,
+        ceiling=stream.ceiling,
+        days=stream.horizon_days,
+        homes=request.reader.device_sums(request.now_s).enrolled or 400,
+    )
 
 
-def audit(request: PageRequest) -> dict[str, Any]:
-    """Return what operators changed, the newest first, where a text is in who or what."""
+def audit(request: PageRequest) -> ChangesPage:
+    """Return what operators changed, where a text is in who or what."""
     text = request.given.get("q", "")
-    found = read_audit(request.reader, request.config.fleet)
-    rows = [row for row in found["audit"] if text in row["who"] or text in row["command"]]
-    return {**_place(request), "found": len(rows), "audit": rows[: -MOST_CHANGES - 1 : -1]}
+    every = read_audit(request.reader, request.config.fleet).audit
+    rows = [row for row in every if text in row.who or text in row.command]
+    return ChangesPage(
+        fleet=request.config.fleet,
+        zone=str(request.zone(None)),
+        found=len(rows),
+        audit=rows[: -MOST_CHANGES - 1 : -1],
+    )
 
 
 def message(request: PageRequest) -> bytes | None:
@@ -184,35 +275,34 @@ def certificate(request: PageRequest) -> bytes | None:
     return None if proved is None else proved.to_json()
 
 
-def _summary(request: PageRequest) -> dict[str, Any]:
+def _summary(request: PageRequest) -> FleetSummary:
     return read_summary(request.reader, request.config, request.now_s)
 
 
-PAGES: Mapping[str, Callable[[PageRequest], dict[str, Any] | bytes | None]] = {
-    "overview": overview,
-    "stream": stream_page,
-    "devices": devices,
-    "check": lambda request: check_view(request.config),
-    "privacy": lambda request: dossier_view(request.reader, request.config),
-    "plans": plans,
-    "audit": audit,
-    "summary": _summary,
+PAGES: Mapping[str, tuple[Callable[[PageRequest], AnswerPart], type[AnswerPart]]] = {
+    "overview": (overview, OverviewPage),
+    "stream": (stream_page, StreamPage),
+    "devices": (devices, DevicesPage),
+    "check": (lambda request: check_answer(request.config), CheckAnswer),
+    "privacy": (lambda request: dossier_answer(request.reader, request.config), DossierAnswer),
+    "plans": (plans, PlansPage),
+    "audit": (audit, ChangesPage),
+    "summary": (_summary, FleetSummary),
+}
+FILES: Mapping[str, Callable[[PageRequest], bytes | None]] = {
     "message": message,
     "certificate": certificate,
 }
 
 
-def _place(request: PageRequest, stream: StreamTable | None = None) -> dict[str, Any]:
-    return {"fleet": request.config.fleet, "zone": str(request.zone(stream))}
-
-
-def _choice(request: PageRequest, stream: StreamTable) -> dict[str, Any]:
-    return {
-        **_place(request, stream),
-        "streams": [one.name for one in request.config.streams],
-        "stream": stream.name,
-        "unit": stream.unit,
-    }
+def _one_stream(request: PageRequest, stream: StreamTable) -> OneStream:
+    return OneStream(
+        fleet=request.config.fleet,
+        zone=str(request.zone(stream)),
+        streams=[one.name for one in request.config.streams],
+        stream=stream.name,
+        unit=stream.unit,
+    )
 
 
 def _ranges(low: int, theta: int) -> list[str]:

@@ -14,6 +14,8 @@ from urllib.parse import parse_qs
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, pass_context
 from jinja2.filters import do_mark_safe
+from msgspec.json import decode
+from msgspec.structs import asdict
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -29,13 +31,16 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from aggregator.answers.alarms import STEP_S, Lately, alarms
-from aggregator.answers.dossier import dossier_parts
+from aggregator.answers.dossier import DossierAnswer, dossier_parts
+from aggregator.answers.fleet import FleetSummary
+from aggregator.answers.status_text import beat_ages
 from aggregator.answers.units import age_text, clock_text
-from aggregator.answers.views import beat_ages
 from aggregator.commands.common import EXIT_CONFIG, EXIT_NOTHING, EXIT_STORE
 from aggregator.console.answering import EXIT_BUSY
 from aggregator.console.guard import COOKIE, Guard
 from aggregator.console.metrics import METRICS_TYPE, metrics_text
+from aggregator.console.pages import PAGES as MADE_OF
+from aggregator.console.pages import OverviewPage
 from aggregator.console.pulse import Pulse
 from aggregator.console.questions import FORMATS, QUESTIONS, openapi
 from aggregator.console.tables import arrow_of, csv_of
@@ -43,7 +48,7 @@ from edge_ldp.extras import pip_install
 from edge_ldp.service.zones import zone_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Mapping
 
     from jinja2.runtime import Context
     from starlette.requests import Request
@@ -128,24 +133,27 @@ class Console:
         return _small(request, await self._made(name, tuple(request.query_params.multi_items())))
 
     async def _made(self, name: str, given: Given) -> Response:
-        reply = await self._desks.ask("make", "privacy" if name == "dossier" else name, given)
+        made_of = "privacy" if name == "dossier" else name
+        reply = await self._desks.ask("make", made_of, given)
         if reply.code:
             return self._html("trouble", {"reply": reply, "given": dict(given)}, STATUS[reply.code])
-        of, page = self._made_of.get((name, given), (None, b""))
+        of, body = self._made_of.get((name, given), (None, b""))
         if of is reply:  # the same answer makes the same page
-            return HTMLResponse(page)
-        found = json.loads(reply.out)
-        if name == "dossier":
-            found["parts"] = dossier_parts(found)
-        elif name == "overview":
-            found["alarms"] = [*alarms(found, self._lately.note(found), quote(self._file))]
-        made = self._html(name, {**found, "given": dict(given)})
+            return HTMLResponse(body)
+        page = decode(reply.out, type=MADE_OF[made_of][1])
+        found: dict[str, object] = {**asdict(page), "given": dict(given)}
+        if isinstance(page, DossierAnswer):
+            found["parts"] = dossier_parts(page)
+        elif isinstance(page, OverviewPage):
+            lately = self._lately.note(page)
+            found["alarms"] = [*alarms(page, lately, quote(self._file), page.marked_one)]
+        made = self._html(name, found)
         if len(self._made_of) >= MOST_PAGES:
             self._made_of.clear()
         self._made_of[name, given] = (reply, bytes(made.body))
         return made
 
-    def _html(self, name: str, found: dict[str, Any], status: int = 200) -> Response:
+    def _html(self, name: str, found: Mapping[str, object], status: int = 200) -> Response:
         text = self._pages.get_template(f"{name}.html").render(page=name, **found)
         return HTMLResponse(text, status)
 
@@ -172,7 +180,7 @@ class Console:
             "seconds": self._desks.worked_s,
             "viewers": float(self._pulse.viewers),
         }
-        found = None if reply.code else json.loads(reply.out)
+        found = None if reply.code else decode(reply.out, type=FleetSummary)
         raised = () if found is None else alarms(found, self._lately.note(found), "")
         names = {one["name"] for one in raised}
         return Response(metrics_text(found, names, console), media_type=METRICS_TYPE)
@@ -182,7 +190,7 @@ class Console:
         while True:
             reply = await self._desks.ask("make", "summary")
             if not reply.code:
-                self._lately.note(json.loads(reply.out))
+                self._lately.note(decode(reply.out, type=FleetSummary))
             await asyncio.sleep(STEP_S)
 
     async def _events(self, _request: Request) -> Response:

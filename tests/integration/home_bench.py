@@ -9,8 +9,10 @@ from contextlib import asynccontextmanager, closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec import to_builtins
+
 from agent.state.journal import Journal
-from aggregator.answers.views import completeness_view
+from aggregator.answers.completeness import stream_places
 from aggregator.store.sqlite.reader import SqliteReader
 from tests.agent.samples import CEILING_W, FLEET, SLOT_S
 from tests.forked import Forked
@@ -130,7 +132,8 @@ class Utility:
     def _told(self, agent: Agent) -> dict[str, Any]:
         record = self.record(agent.device)
         assert record is not None
-        return completeness_view((agent.device, 1), record, {1: "power"})
+        told: dict[str, Any] = to_builtins(stream_places((agent.device, 1), record, {1: "power"}))
+        return told
 
     def _behind(self, agent: Agent) -> int:
         """Return how many reports of an agent are neither counted nor given up."""

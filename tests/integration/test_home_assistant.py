@@ -46,8 +46,7 @@ MANY = "W kW Wh kWh VA °C"  # power, power1, …, power5
 
 def announced(fleet: Fleet) -> dict[str, dict[str, Any] | None]:
     with closing(open_reader(fleet.config, "test")) as reader:
-        found: dict[str, Any] = announcements(reader, fleet.config, ON, END_S)["announced"]
-    return found
+        return announcements(reader, fleet.config, ON, END_S).announced
 
 
 async def publish(house: HomeAssistant, messages: Mapping[str, object]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import struct
 import tracemalloc
@@ -13,8 +12,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from aggregator.answers.fleet import read_status
-from aggregator.answers.trust_view import decided_views
-from aggregator.answers.views import status_text
+from aggregator.answers.parts import answer_json
+from aggregator.answers.status_text import status_text
+from aggregator.answers.trust_view import RefusingDevice, troubled_devices
 from aggregator.config import parse_config
 from aggregator.counting.presence import away_after
 from aggregator.intake.intake import read_messages
@@ -201,8 +201,8 @@ def test_a_status_of_more_reports_than_slots_stays_out_of_totals_AGG_24_REP_06(
     assert ("home", 1) not in house.records()
     (row,) = house.store.devices()
     assert (row.device, row.refusals) == ("home", ("its account: more reports than slots",))
-    (told,) = decided_views([row])["refusing"]
-    assert told == {"device": "home", "reasons": list(row.refusals)}
+    (told,) = troubled_devices([row]).refusing
+    assert told == RefusingDevice(device="home", reasons=list(row.refusals))
     house.take(status("home", 3, following=U32, oldest=U32, first=U32))
     assert [one.refusals for one in house.store.devices()] == [()]
     refused = dict(house.refused())
@@ -330,4 +330,4 @@ def test_what_people_are_shown_is_one_line_a_row_REP_14(house: House) -> None:
     after = status_text(view).splitlines()
     assert len(after) == len(lines) + 3  # a table, with a row: statuses were refused
     assert all(line.isprintable() for line in after)
-    assert not [text for text in (*TEXTS, *CONTROL) if text in json.dumps(view)]
+    assert not [text for text in (*TEXTS, *CONTROL) if text in answer_json(view)]

@@ -6,25 +6,52 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
+from msgspec import convert
 
 from aggregator.answers.alarms import ALARMS, STEP_S, Lately, alarms
+from aggregator.answers.fleet import FleetSummary
 
 NOTHING = (0, 0)  # expired and refused lately
 STREAM: dict[str, Any] = {
     "stream": "power",
     "unit": "W",
     "retired_s": None,
-    "plan": {"epoch": 2, "theta": 900, "issued_s": 0, "expires_s": 10_000_000, "is_ahead": False},
+    "plan": {
+        "epoch": 2,
+        "theta": 900,
+        "issued_s": 0,
+        "expires_s": 10_000_000,
+        "is_ahead": False,
+        "survey_share": 0.1,
+        "survey_low": 0,
+        "survey_high": 900,
+        "influence": 4.0,
+        "shift_per_percent": 20.0,
+        "forecast": None,
+        "reasons": None,
+    },
     "look": None,
     **dict.fromkeys(("created", "counted"), 1000),
     **dict.fromkeys(("rejected", "expired", "pending", "duplicates", "conflicts"), 0),
 }
-LOOK = {"alarms": [{"warnings": ["too many at the top"]}]}
-FINE: dict[str, Any] = {
+ALARM = {"kind": "survey", "low": 0, "high": 900, "reports": 9, "share": 0.1}
+LOOK = {
+    "at_s": 0,
+    "theta": 900,
+    "survey": [0, 900],
+    "survey_share": 0.1,
+    "stream_reports": 9,
+    "survey_reports": 9,
+    "forecast": [],
+    "least": None,
+    "reasons": [],
+    "alarms": [{**ALARM, "warnings": ["too many at the top"]}],
+}
+_FINE: dict[str, Any] = {
     "fleet": "demo",
     "now_s": 1_000_000,
     "last_commit_s": 999_990,
-    "service": {"last_commit_age_s": 10},
+    "service": {"runs": True, "workers": [], "is_late": False, "last_commit_age_s": 10},
     "quiet_s": 7200,
     "is_fast": False,
     "devices": {
@@ -37,23 +64,24 @@ FINE: dict[str, Any] = {
         "marked": 0,
     },
     "streams": [STREAM],
-    "refused": [{"reason": "late", "messages": 2, "reports": 20}],
+    "refused": [{"reason": "late", "stream": None, "messages": 2, "reports": 20}],
 }
+FINE = convert(_FINE, FleetSummary)
 
 
-def _faulty(**change: Any) -> dict[str, Any]:
-    found = deepcopy(FINE)
+def _faulty(**change: Any) -> FleetSummary:
+    found = deepcopy(_FINE)
     for path, value in change.items():
         at: Any = found
         *way, last = path.split("__")
         for step in way:
             at = at[int(step) if step.isdecimal() else step]
         at[last] = value
-    return found
+    return convert(found, FleetSummary)
 
 
 # the alarm, and what is then so; and what is not yet so
-STATES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+STATES: dict[str, tuple[FleetSummary, FleetSummary]] = {
     "NothingCounted": (_faulty(last_commit_s=992_799), _faulty(last_commit_s=992_800)),
     "DevicesSilent": (_faulty(devices__silent=11), _faulty(devices__silent=10)),
     "PlansRefused": (_faulty(devices__refusing=1), FINE),
@@ -90,15 +118,15 @@ def test_a_rehearsal_is_told_what_to_run_as_it_has_no_unit() -> None:
 
 
 def test_one_marked_device_is_named_in_the_command_and_of_several_it_says_where_to_look() -> None:
-    several, one = _faulty(devices__marked=2), _faulty(devices__marked=1, marked_one="a b")
+    several, one = _faulty(devices__marked=2), _faulty(devices__marked=1)
     (found,) = alarms(several, NOTHING, "a.toml")
     assert found["command"] == "edge-ldp aggregator status -c a.toml"
-    (found,) = alarms(one, NOTHING, "a.toml")
+    (found,) = alarms(one, NOTHING, "a.toml", "a b")
     assert found["command"] == "edge-ldp aggregator devices quarantine -c a.toml 'a b'"
 
 
 def test_what_expired_or_was_refused_is_an_alarm_for_a_day_or_an_hour() -> None:
-    lately, begun_s, hour, day = Lately(), FINE["now_s"], 3600, 86_400
+    lately, begun_s, hour, day = Lately(), FINE.now_s, 3600, 86_400
     assert lately.note(_faulty(streams__0__expired=10**6)) == NOTHING  # before anybody looked
 
     def noted(age_s: int) -> tuple[int, int]:

@@ -43,7 +43,7 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Fleet:
 
 def announced(fleet: Fleet, table: AnnounceTable = OFF, now_s: int = NOW_S) -> dict[str, Any]:
     with closing(open_reader(fleet.config, "test")) as reader:
-        found: dict[str, Any] = announcements(reader, fleet.config, table, now_s)["announced"]
+        found: dict[str, Any] = announcements(reader, fleet.config, table, now_s).announced
     return found
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aggregator.answers.fleet import is_silent, read_status, read_summary, silent_before
+from aggregator.answers.fleet import FleetState, is_silent, read_status, read_summary, silent_before
+from aggregator.answers.parts import answer_json
 from aggregator.counting.retention import DAY_S
 from aggregator.store.opening import open_reader
 from tests.aggregator.console.small_fleet import (
@@ -33,24 +34,27 @@ def test_the_summary_says_what_status_says_without_a_devices_name(tmp_path: Path
         [status("north-0001", refusals=("ratio",)), frame(plan, "north-9999", [60_000])],
     )
     reader = open_reader(fleet.config, str(fleet.file))
-    told, found = (read(reader, fleet.config, END_S) for read in (read_status, read_summary))
+    told = read_status(reader, fleet.config, END_S)
+    found = read_summary(reader, fleet.config, END_S)
     reader.close()
-    alike = {"fleet", "now_s", "service", "last_commit_s", "streams", "refused", "is_fast"}
-    assert {name: found[name] for name in alike} == {name: told[name] for name in alike}
-    assert found.keys() - alike == {"devices", "quiet_s"}
-    assert [row["stream"] for row in found["refused"]] == ["power"]
-    power, other = found["streams"]
-    assert (power["plan"]["epoch"], power["plan"]["expires_s"]) == (plan.epoch, plan.expires_s)
-    assert (power["counted"], power["look"]["forecast"][0]["half_width"]) == (10, 120)
-    assert (other["plan"], other["look"], other["counted"]) == (None, None, 0)
-    devices = told["devices"]
-    assert found["devices"] == {
-        **{name: devices[name] for name in ("enrolled", "online", "silent")},
-        **{name: len(devices[name]) for name in ("revoked", "held", "refusing")},
-        "marked": 0,
-    }
-    assert found["devices"]["refusing"] == 1
-    assert found["devices"]["silent"] == devices["unknown"] > 0
+    for name in (*FleetState.__struct_fields__, "is_fast"):
+        assert getattr(found, name) == getattr(told, name)
+    assert "north-" not in answer_json(found)
+    assert [row.stream for row in found.refused] == ["power"]
+    power, other = found.streams
+    assert power.plan is not None
+    assert power.look is not None
+    assert (power.plan.epoch, power.plan.expires_s) == (plan.epoch, plan.expires_s)
+    assert (power.counted, power.look.forecast[0].half_width) == (10, 120)
+    assert (other.plan, other.look, other.counted) == (None, None, 0)
+    devices, counts = told.devices, found.devices
+    assert (counts.enrolled, counts.online, counts.silent) == (
+        *(devices.enrolled, devices.online, devices.silent),
+    )
+    few = [len(rows) for rows in (devices.revoked, devices.held, devices.refusing)]
+    assert [counts.revoked, counts.held, counts.refusing, counts.marked] == [*few, 0]
+    assert counts.refusing == 1
+    assert counts.silent == devices.unknown > 0
 
 
 def test_a_device_is_silent_after_a_day_and_before_its_first_status(tmp_path: Path) -> None:

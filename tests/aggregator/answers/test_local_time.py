@@ -324,7 +324,7 @@ def test_the_announced_day_is_one_of_the_zone(tmp_path: Path) -> None:
     ):
         with closing(open_reader(config, "f")) as reader:
             now_s = int(at.timestamp())
-            found = announcements(reader, config, AnnounceTable(), now_s)["announced"]
+            found: dict[str, Any] = announcements(reader, config, AnnounceTable(), now_s).announced
         (message,) = found.values()
         day = message["day"]
         assert day["until_s"] - day["since_s"] == hours * 3600

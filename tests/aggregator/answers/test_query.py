@@ -10,16 +10,26 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
+from msgspec.structs import replace as changed
 from numpy.typing import NDArray
 
+from aggregator.answers.completeness import stream_places
 from aggregator.answers.curves import CurveQuestion
+from aggregator.answers.fleet import (
+    FleetDevices,
+    RefusedMessages,
+    ServiceState,
+    SilentDevice,
+    StatusAnswer,
+    StreamState,
+)
 from aggregator.answers.local_time import Grouping
 from aggregator.answers.parts import answer_json
 from aggregator.answers.plan_view import HalfWidth, PlanTerms, plan_terms, theta_text
 from aggregator.answers.query import WHOLE, Answer, Facts, answer, curve_shown, prepare_curve
 from aggregator.answers.query_answer import QueryAnswer, query_answer, query_text
+from aggregator.answers.status_text import COLUMNS, status_text
 from aggregator.answers.units import text_table
-from aggregator.answers.views import completeness_view, status_text
 from aggregator.commands.common import one_thread
 from aggregator.config import StreamTable
 from aggregator.counting.records import Record
@@ -156,7 +166,6 @@ def test_the_first_surveys_are_in_the_density_and_in_no_mean() -> None:
 
 
 LOCAL_S = 3600  # of ZONE
-NO_SERVICE = {"runs": False, "workers": [], "is_late": False, "last_commit_age_s": None}
 
 
 def local_hour(bucket: int) -> int:
@@ -561,39 +570,51 @@ def test_tables_are_for_people() -> None:
 
 def test_completeness_adds_up_for_every_record() -> None:
     record = Record(DeviceState(highest=9), None, 50, 4, 3, 2, 60, 1, 2, 11, 5)
-    row = completeness_view(("home", 1), record, {1: "power"})
-    assert row["created"] == row["counted"] + row["rejected"] + row["expired"] + row["pending"]
-    assert row["pending"] == 60 - 49 - 1
-    status = {
-        "fleet": "demo",
-        "now_s": 1000,
-        "service": NO_SERVICE,
-        "last_commit_s": None,
-        "devices": {
-            "enrolled": 1,
-            "online": 0,
-            "offline": 1,
-            "unknown": 0,
-            "silent": 1,
-            "longest_silent": {"device": "home", "seen_s": 100, "age_s": 900},
-        },
-        "is_fast": False,
-        "streams": [{"stream": "power", "unit": "W", "plan": None, **row}],
-        "curated_streams": 0,
-        "refused": [{"reason": "late", "stream": None, "messages": 1, "reports": 2}],
-    }
+    row = stream_places(("home", 1), record, {1: "power"})
+    assert row.created == 50 + row.rejected + (row.expired or 0) + (row.pending or 0)
+    assert row.pending == 60 - 49 - 1
+    sums = {name: getattr(row, name) for name in COLUMNS}
+    stream = StreamState(stream="power", unit="W", plan=None, look=None, retired_s=None, **sums)
+    late = RefusedMessages(reason="late", stream=None, messages=1, reports=2)
+    nobody = ServiceState(runs=False, workers=[], is_late=False, last_commit_age_s=None)
+    devices = FleetDevices(
+        revoked=[],
+        held=[],
+        refusing=[],
+        degraded=[],
+        enrolled=1,
+        online=0,
+        offline=1,
+        unknown=0,
+        silent=1,
+        longest_silent=SilentDevice(device="home", seen_s=100, age_s=900),
+    )
+    status = StatusAnswer(
+        fleet="demo",
+        now_s=1000,
+        service=nobody,
+        last_commit_s=None,
+        streams=[stream],
+        refused=[late],
+        devices=devices,
+        curated_streams=0,
+        completeness=[row],
+        curated=[],
+        marked=[],
+        is_fast=False,
+    )
     text = status_text(status)
     assert "no plan yet" in text
     assert "0 never heard; 1 silent for a day or ever\n" in text
-    assert "1 silent for a day of real time or ever\n" in status_text(status | {"is_fast": True})
+    assert "1 silent for a day of real time or ever\n" in status_text(changed(status, is_fast=True))
     assert "oldest status message: home, 1970-01-01 00:01 UTC (15 min ago)" in text
     assert "NO SERVICE RUNS ON THIS STORE" in text
     assert ("not counted" in text, "duplicate:" in text) == (True, False)
-    assert "not counted" not in status_text(status | {"refused": []})
-    again = {"reason": "duplicate", "stream": "power", "messages": 1, "reports": 2}
+    assert "not counted" not in status_text(changed(status, refused=[]))
+    again = RefusedMessages(reason="duplicate", stream="power", messages=1, reports=2)
     told = "duplicate: sent again by the device, and counted already"
-    assert told in status_text(status | {"refused": [again]}).splitlines()
-    busy = status_text(status | {"service": NO_SERVICE | {"runs": True}})
+    assert told in status_text(changed(status, refused=[again])).splitlines()
+    busy = status_text(changed(status, service=changed(nobody, runs=True)))
     assert "NO SERVICE" not in busy
 
 

@@ -5,7 +5,13 @@ from __future__ import annotations
 from msgspec import to_builtins
 
 from aggregator.answers.plan_view import look_of
-from aggregator.answers.trust_view import decided_views, mark_view, trust_lines
+from aggregator.answers.trust_view import (
+    TroubledDevices,
+    looks_lines,
+    marked_device,
+    troubled_devices,
+    trust_lines,
+)
 from aggregator.counting.records import Marked
 from aggregator.plans.revision import Revision
 from aggregator.store.rows import DeviceRow, MarkRow
@@ -25,7 +31,7 @@ REVISION = Revision(
     least=12.0,
     screen=(ALARM, CALM),
 )
-NOBODY: dict[str, list[str]] = {"revoked": [], "held": [], "refusing": [], "degraded": []}
+NOBODY = TroubledDevices(revoked=[], held=[], refusing=[], degraded=[])
 MARK = Marked("code 7", 40, 40, 0.44, 1e-12)
 
 
@@ -47,10 +53,9 @@ def test_only_alarms_that_rang_are_shown() -> None:
 
 
 def test_people_read_the_alarm_its_warnings_and_who_is_marked() -> None:
-    marked = mark_view(MarkRow("home", 1, 1_700_000_000, 1_700_000_900, 2, MARK), {1: "power"})
-    streams = [{"stream": "power", "look": to_builtins(look_of(REVISION))}]
-    view = {"devices": NOBODY, "streams": streams, "marked": [marked]}
-    text = "\n".join(trust_lines(view))
+    row = MarkRow("home", 1, 1_700_000_000, 1_700_000_900, 2, MARK)
+    lines = looks_lines([("power", look_of(REVISION))])
+    text = "\n".join(lines + trust_lines(NOBODY, [marked_device(row, {1: "power"})]))
     assert "ALARM, 5.00% left out" in text
     assert "warning: taken out" in text
     assert "home power" in text
@@ -59,8 +64,7 @@ def test_people_read_the_alarm_its_warnings_and_who_is_marked() -> None:
 
 
 def test_without_looks_and_marks_there_is_nothing_to_say() -> None:
-    streams = [{"stream": "power", "look": None}]
-    assert trust_lines({"devices": NOBODY, "streams": streams, "marked": []}) == []
+    assert looks_lines([("power", None)]) + trust_lines(NOBODY, []) == []
 
 
 def test_who_is_revoked_and_who_is_held_is_shown_with_the_time_and_nobody_else() -> None:
@@ -68,14 +72,14 @@ def test_who_is_revoked_and_who_is_held_is_shown_with_the_time_and_nobody_else()
         return DeviceRow(name, "online", "", 0, "", None, revoked_s, held_s)
 
     rows = [device("a", 60, None), device("b", None, None), device("c", 120, 180)]
-    found = decided_views(rows)
-    assert found == {
+    found = troubled_devices(rows)
+    assert to_builtins(found) == {
         "revoked": [{"device": "a", "since_s": 60}, {"device": "c", "since_s": 120}],
         "held": [{"device": "c", "since_s": 180}],
         "refusing": [],
         "degraded": [],
     }
-    assert "\n".join(trust_lines({"devices": found, "streams": []})).splitlines() == [
+    assert "\n".join(trust_lines(found, [])).splitlines() == [
         "",
         "device       revoked UTC    quarantine UTC",
         "a       1970-01-01 00:01                 -",
@@ -87,12 +91,12 @@ def test_a_device_that_refuses_plans_is_shown_with_its_reasons() -> None:
     def device(name: str, *refusals: str) -> DeviceRow:
         return DeviceRow(name, "online", "", 0, "", None, None, None, refusals)
 
-    found = decided_views([device("a"), device("b", "ratio", "sig key"), device("c", "theta")])
-    assert found["refusing"] == [
+    found = troubled_devices([device("a"), device("b", "ratio", "sig key"), device("c", "theta")])
+    assert to_builtins(found.refusing) == [
         {"device": "b", "reasons": ["ratio", "sig key"]},
         {"device": "c", "reasons": ["theta"]},
     ]
-    assert "\n".join(trust_lines({"devices": found, "streams": []})).splitlines() == [
+    assert "\n".join(trust_lines(found, [])).splitlines() == [
         "",
         "device  refused, last reasons",
         "b              ratio; sig key",

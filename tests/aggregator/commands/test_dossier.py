@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from msgspec import convert
 
-from aggregator.answers.dossier import dossier_text
+from aggregator.answers.dossier import DossierAnswer, dossier_text
 from aggregator.commands.dossier import main
 from edge_ldp.mechanisms import from_plan
 from edge_ldp.service.keys import make_key
@@ -228,9 +229,9 @@ def test_every_sentence_that_depends_is_said_so_and_otherwise_not(
     view = deepcopy(plain)
     at = next((part for part in (view["access"], view["retention"]) if key in part), view)
     at[key] = value
-    text = dossier_text(view)
+    text = dossier_text(convert(view, DossierAnswer))
     assert said in text
-    changed = {*text.splitlines()} ^ {*dossier_text(plain).splitlines()}
+    changed = {*text.splitlines()} ^ {*dossier_text(convert(plain, DossierAnswer)).splitlines()}
     assert len(changed) == (0 if value == PLAIN.get(key) else 1 if key == "curated" else 2)
 
 

@@ -8,7 +8,10 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec.json import decode
+
 from aggregator.answers.alarms import ALARMS, Lately, alarms
+from aggregator.answers.fleet import FleetSummary
 from aggregator.console.answering import Desk
 from aggregator.console.metrics import metrics_text
 from edge_ldp.service.mqtt import Message
@@ -98,7 +101,7 @@ def _scraped(fleet: Fleet, lately: Lately) -> tuple[dict[str, str], set[str]]:
     desk = Desk(str(fleet.file))
     reply = desk.make("summary", ())
     desk.close()
-    found = None if reply.code else json.loads(reply.out)
+    found = None if reply.code else decode(reply.out, type=FleetSummary)
     raised = [] if found is None else alarms(found, lately.note(found), "a.toml")
     names = {one["name"] for one in raised}
     return series(metrics_text(found, names, CONSOLE)), names

@@ -12,11 +12,12 @@ import pytest
 
 from aggregator.answers.curated_sums import ChunkFacts, ReleasedError, Value, released_sum
 from aggregator.answers.curated_view import (
-    curated_stream_view,
+    ReleasedAnswer,
+    curated_stream,
+    curated_sums,
     ranges,
     released_csv,
     released_text,
-    sums_view,
 )
 from aggregator.counting.curated import (
     judge_released,
@@ -348,22 +349,26 @@ def test_the_view_says_what_is_public_and_what_is_missing() -> None:
     design = tops_design(epsilon=1, ceiling=500, theta=500, chunk=32, fanout=4, pruned=1)
     _, stored, chunks = curate(design, 40)
     public = chunks[9, 0].design
-    rows = sums_view(stored, chunks, public, [(0, 16), (16, 40), (40, 50)])
-    assert [row["readings"] for row in rows] == [16, 24, 0]
-    assert rows[0]["low"] < rows[0]["total"] < rows[0]["high"]
-    assert rows[2]["total"] is None
-    assert rows[2]["missing"] == 10
-    assert rows[0]["energy_kwh"] == rows[0]["total"] * public.slot_seconds / 3.6e6
-    facts = curated_stream_view("home-1", chunks, public)
-    shown = [row | {"from": "a", "to": "b"} for row in rows]
-    view = {"note": "", "released": [{**facts, "sums": shown}]}
-    head = released_text(view, ZoneInfo("Europe/Berlin")).splitlines()[3].split()
+    zone = ZoneInfo("Europe/Berlin")
+    rows = curated_sums(stored, chunks, public, [(0, 16), (16, 40), (40, 50)], zone)
+    first, _, last = rows
+    assert [row.readings for row in rows] == [16, 24, 0]
+    assert first.low is not None
+    assert first.total is not None
+    assert first.high is not None
+    assert first.low < first.total < first.high
+    assert (last.total, last.missing) == (None, 10)
+    assert first.energy_kwh == first.total * public.slot_seconds / 3.6e6
+    shown = curated_stream("home-1", chunks, public, rows)
+    view = ReleasedAnswer(released=[shown])
+    head = released_text(view, zone).splitlines()[3].split()
     assert head[:4] == ["from", "Europe/Berlin", "energy", "kWh"]
     table = released_csv(view).splitlines()
     assert table[0].startswith("device,stream,unit,slot_seconds,from,to,total,low,high,energy_kwh,")
-    assert table[1].startswith(f"home-1,{public.name},W,900,a,b,{rows[0]['total']},")
+    ends = f"{first.from_},{first.to}"
+    assert table[1].startswith(f"home-1,{public.name},W,900,{ends},{first.total},")
     assert len(table) == 4
-    assert (facts["theta"], facts["chunks"], facts["series"]) == (500, 2, 1)
+    assert (shown.theta, shown.chunks, shown.series) == (500, 2, 1)
 
 
 def test_intervals_hold_as_often_as_they_say() -> None:

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from aggregator.commands.device_view import members_text, members_view
+from aggregator.answers.device_view import devices_answer, devices_text
 from aggregator.commands.member_files import read_members, write_members
 from aggregator.counting.members import Listed, Wish, named_wishes
 from aggregator.errors import MemberError
@@ -95,9 +95,9 @@ def test_names_in_a_command_are_checked() -> None:
 
 
 def test_devices_are_shown_with_what_was_decided() -> None:
-    view = members_view("demo", [A, B], total=2, now_s=1000, old_s=0, least=1)
-    assert view["devices"][1]["held_s"] == 70
-    lines = members_text(view).splitlines()
+    view = devices_answer("demo", [A, B], total=2, now_s=1000, old_s=0, least=1)
+    assert view.devices[1].held_s == 70
+    lines = devices_text(view).splitlines()
     assert lines[1].split()[:3] == ["a", "-", "online"]
     assert lines[2].split()[:5] == ["b", "north", "unknown", "-", "-"]  # it never sent a status
     assert lines[2].split()[-3:] == ["1970-01-01", "00:01", "-"]

@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 
 from aggregator.answers.audit import FILE, orders, read_audit
-from aggregator.answers.dossier import dossier_text, dossier_view
+from aggregator.answers.dossier import dossier_answer, dossier_text
 from aggregator.answers.fleet import read_status
 from aggregator.answers.lookup import read_plans
 from aggregator.answers.plan_view import standing_plan, standing_text
-from aggregator.answers.trust_view import trust_lines
+from aggregator.answers.status_text import status_text
 from aggregator.config import AggregatorConfig, parse_config
 from aggregator.counting.records import Changes
 from aggregator.errors import RivalError, StoreError
@@ -411,7 +411,7 @@ async def test_a_plan_of_ours_that_devices_refuse_by_default_is_warned_of_and_sh
         f"devices refuse this plan by default ([policy.plans]): θ {plan.theta} W: at least 3869 W"
     )
     assert "; it takes theta_halvings = " in refused
-    assert f"  {refused}" in trust_lines(status)
+    assert f"  {refused}" in status_text(status).splitlines()
 
 
 @pytest.mark.parametrize(("horizon", "days"), [("day over 3 days", 3), (10_000, 28)])
@@ -568,12 +568,12 @@ async def test_AGG_35_an_epsilon_changed_in_the_file_is_told_wherever_one_looks(
     told = [f"power: ε of a report {one}" for one in by_hand]
     logged = [record.getMessage() for record in caplog.records]
     assert logged == [f"plan {told[0]}{REFUSED}", f"plan {told[1]}{REFUSED}", f"plan {told[2]}"]
-    log = read_audit(bench.store, "demo")["audit"]
-    assert [(row["who"], row["command"]) for row in log] == [(FILE, one) for one in told]
-    assert read_audit(bench.store, "demo", since_s=changes[-1].at_s + 1)["audit"] == []
+    log = read_audit(bench.store, "demo").audit
+    assert [(row.who, row.command) for row in log] == [(FILE, one) for one in told]
+    assert read_audit(bench.store, "demo", since_s=changes[-1].at_s + 1).audit == []
     plan = read_plans(bench.store, bench.stream)[4]
     shown = standing_text(standing_plan("power", plan, None, None, changes))
-    page = dossier_text(dossier_view(bench.store, bench.config))
+    page = dossier_text(dossier_answer(bench.store, bench.config))
     for text in ("1 → 2 since plan 2", "2 → 4 since plan 3", "4 → 0.5 since plan 4"):
         assert f"ε of a report {text}, " in shown
         assert f"- power: ε of a report {text}, " in page

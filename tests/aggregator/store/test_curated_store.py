@@ -12,7 +12,7 @@ import pytest
 
 from aggregator.answers.curated_lookup import read_span, read_streams, read_values
 from aggregator.answers.fleet import read_status
-from aggregator.answers.views import status_text
+from aggregator.answers.status_text import status_text
 from aggregator.config import load_config
 from aggregator.counting.curated import wanted_released
 from aggregator.counting.refusals import Rules, StreamRules
@@ -215,8 +215,9 @@ def test_what_happened_in_the_future_has_no_age(
 ) -> None:
     """A rehearsal goes by a clock that is ahead; machines' clocks differ by seconds."""
     view = read_status(store, load_config(filled), NOW - ahead_s)
-    assert view["service"]["last_commit_age_s"] == age_s
-    assert view["devices"]["longest_silent"]["age_s"] == age_s
+    assert view.service.last_commit_age_s == age_s
+    assert view.devices.longest_silent is not None
+    assert view.devices.longest_silent.age_s == age_s
     told = "in the future: by a rehearsal's clock?" if age_s is None else "ago)"
     first = ("last commit", "oldest status message")
     lines = [line for line in status_text(view).splitlines() if line.startswith(first)]
