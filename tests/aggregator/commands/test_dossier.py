@@ -97,6 +97,7 @@ def test_its_numbers_are_those_of_the_plans_integers(tmp_path: Path) -> None:
             "year": pytest.approx(365 * a_day),
             "every_slot": 96,
         },
+        "epsilon_changes": [],
         "plan": plan,
     }
     (found,) = view["streams"]
