@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from aggregator.counting.members import Listed
 
 
-def page(rows: Sequence[Listed], number: int | None, length: int) -> Sequence[Listed]:
+def page_of(rows: Sequence[Listed], number: int | None, length: int) -> Sequence[Listed]:
     """Return one page of rows, from 1 on; all of them without a number."""
     return rows if number is None else rows[(number - 1) * length : number * length]
 

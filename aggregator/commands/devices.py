@@ -16,7 +16,7 @@ from aggregator.answers.device_view import (
     devices_text,
     groups_answer,
     groups_text,
-    page,
+    page_of,
 )
 from aggregator.answers.fleet import is_silent, silent_before
 from aggregator.archive.directory import replace_file
@@ -64,7 +64,7 @@ def list_(args: argparse.Namespace, config: AggregatorConfig, reader: Reader) ->
     zone, now_s = find_zone(args, config), int(make_clock(config).now())
     old_s, least = silent_before(config, now_s), config.query.min_devices
     rows = sorted(_chosen(args, reader, old_s), key=SORTS[args.sort])
-    shown, total = page(rows, args.page, args.per_page), len(rows)
+    shown, total = page_of(rows, args.page, args.per_page), len(rows)
     view = devices_answer(config.fleet, shown, total=total, now_s=now_s, old_s=old_s, least=least)
     told = Shown(view, lambda: devices_text(view, zone))
     nobody = f"{config.fleet}: no device that this asks for"

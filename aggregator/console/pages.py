@@ -83,14 +83,14 @@ class OverviewPage(FleetSummary, frozen=True, kw_only=True):
     marked_one: str | None
 
 
-class Placed(AnswerPart, frozen=True, kw_only=True):
+class FleetPage(AnswerPart, frozen=True, kw_only=True):
     """A page of a fleet; times are of zone."""
 
     fleet: str
     zone: str
 
 
-class OneStream(Placed, frozen=True, kw_only=True):
+class OneStream(FleetPage, frozen=True, kw_only=True):
     """A page of one of the streams."""
 
     streams: list[str]
@@ -117,7 +117,7 @@ class StreamPage(OneStream, frozen=True, kw_only=True):
     curated: bool
 
 
-class DevicesPage(Placed, frozen=True, kw_only=True):
+class DevicesPage(FleetPage, frozen=True, kw_only=True):
     """A page of devices and streams: state and reports by where they are."""
 
     all: int
@@ -145,7 +145,7 @@ class PlansPage(OneStream, frozen=True, kw_only=True):
     homes: int
 
 
-class ChangesPage(Placed, frozen=True, kw_only=True):
+class ChangesPage(FleetPage, frozen=True, kw_only=True):
     """What operators changed, the newest first; found: how many, of which some are shown."""
 
     found: int
