@@ -7,7 +7,6 @@ Source: docs/design.md, Values and reports, Messages; docs/adr/0027-series.md.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import NamedTuple
 
@@ -66,8 +65,7 @@ class BatchSeries(NamedTuple):
         return max(0, self.last - self.base)
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(NamedTuple):
     """A packed batch: its bytes never change again."""
 
     key: Key

@@ -1,13 +1,12 @@
 """When a telegram was true, and when a slot is over: by this device's clock or by the meter's."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from agent.claims.slots import SlotValues
 
 
-@dataclass(frozen=True, slots=True)
-class Dating:
+class Dating(NamedTuple):
     """Telegrams are dated by arrival or, `by_meter`, by their own time.
 
     The meter's time counts only while it is within `tolerance_s` of this device's.

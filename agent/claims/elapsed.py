@@ -13,6 +13,7 @@ AGT-22, AGT-23, AGT-24.
 
 from dataclasses import dataclass, replace
 from itertools import accumulate
+from typing import NamedTuple
 
 from edge_ldp.protocol.ledger import Ledger, Window
 from edge_ldp.protocol.strict_json import MessageError
@@ -24,8 +25,7 @@ _HIGH = 128
 _PAIR = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Moment:
+class Moment(NamedTuple):
     """Now: seconds UTC by the wall clock, and milliseconds since the machine was started."""
 
     wall_s: float

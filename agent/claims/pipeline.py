@@ -6,7 +6,7 @@ there is one depends on slot, state and which streams have a value, never on a v
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from agent.claims.elapsed import Elapsed
 from agent.claims.limits import DAY_SECONDS
@@ -16,8 +16,7 @@ from edge_ldp.protocol.ledger import Ledger, charge, included
 from edge_ldp.ratio import Ratio
 
 
-@dataclass(frozen=True, slots=True)
-class ActiveStream:
+class ActiveStream(NamedTuple):
     """What one stream runs: the plan's epoch, tag and channels, charged at the policy's ratio."""
 
     stream: int
@@ -27,8 +26,7 @@ class ActiveStream:
     tag: int = 0
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Report:
+class Report(NamedTuple):
     """The randomised code of one slot: the only thing made from readings that is ever kept."""
 
     stream: int
@@ -38,8 +36,7 @@ class Report:
     tag: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(NamedTuple):
     """A slot's reports, and ledger and time that have been charged for them."""
 
     ledger: Ledger

@@ -1,6 +1,6 @@
 """Why a device is silent, and until when: for its health, and for whoever asks."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from agent.claims.elapsed import Elapsed, Moment
 from edge_ldp.protocol.ledger import Ledger
@@ -17,8 +17,7 @@ WORDS = {
 FAULTS = ("clock", "slot", "rollback", BEHIND)  # what an owner has to be told of
 
 
-@dataclass(frozen=True, slots=True)
-class Silence:
+class Silence(NamedTuple):
     """Nothing is reported before `until_s` (seconds UTC), for a reason of WORDS."""
 
     reason: str

@@ -4,7 +4,6 @@ From the owner's policy and the journal's log of plans; nothing of it depends on
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 from math import isqrt
 from typing import Any
 
@@ -52,7 +51,7 @@ def view(rows: Sequence[Logged], policies: Iterable[Policy]) -> dict[str, Any]:
     return {
         "v": 1,
         "bounds": {policy.stream: bounds(policy) for policy in policies},
-        "plans": [{key: asdict(row)[key] for key in _TOLD} for row in rows],
+        "plans": [{key: getattr(row, key) for key in _TOLD} for row in rows],
     }
 
 

@@ -5,8 +5,8 @@ Pure: configurations in, a change out. Source: docs/faults.md, SVC; docs/securit
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from dataclasses import fields, replace
+from typing import Any, NamedTuple
 
 from agent.config.sections import AgentConfig, ShapeTable
 
@@ -15,8 +15,7 @@ LIVE = ("broker", "sending", "policy", "plans", "tap")
 """The tables that can change while the agent runs; any other needs a restart."""
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigChange:
+class ConfigChange(NamedTuple):
     """What a changed file means: keys applied, keys that loosen, keys that need a restart.
 
     `config` is what to go by from now on; the running one itself when something loosens.

@@ -6,7 +6,7 @@ Source: docs/design.md, Values and reports, Privacy model; docs/faults.md, SER.
 """
 
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, runtime_checkable
+from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 UNITS = {
     "power": "W",
@@ -36,8 +36,7 @@ class Reading:
     value: int = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Withheld:
+class Withheld(NamedTuple):
     """A quantity that a telegram shows and nobody can tell; `why` is a key of words.WITHHELD."""
 
     quantity: str
@@ -110,15 +109,13 @@ class Meter(Protocol):
         """Drop a half telegram: the line has been silent for longer than one pauses."""
 
 
-@dataclass(frozen=True, slots=True)
-class Send:
+class Send(NamedTuple):
     """Bytes that a meter is to be sent now."""
 
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class SetBaud:
+class SetBaud(NamedTuple):
     """The speed that the line is to have from now on."""
 
     baud: int

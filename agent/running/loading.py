@@ -4,8 +4,8 @@ What only an attempt can show (a port that another program has, a line's setting
 `check --live` is for. Source: docs/faults.md, AGT-06, AGT-12, AGT-32.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from agent.config import AgentConfig, Secrets, load_config, read_secrets
 from agent.config.keyring import keyring_of
@@ -17,8 +17,7 @@ from edge_ldp.protocol.signing import Keyring
 from edge_ldp.service.broker import Broker, LinkLostError
 
 
-@dataclass(frozen=True, slots=True)
-class Loaded:
+class Loaded(NamedTuple):
     """A configuration with what its files held: `credentials` is systemd's directory, if any."""
 
     path: Path

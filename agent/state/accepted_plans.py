@@ -1,7 +1,7 @@
 """The plans in force on this device, in step with the journal; the device's policy judges each."""
 
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from agent.claims.pipeline import ActiveStream
 from agent.config import AgentConfig
@@ -135,7 +135,7 @@ class AcceptedPlans:
         """Return a stream's account with the plan in force for it, if there is one."""
         for stream in self._streams:
             if stream.plan is not None and stream.plan.stream_id == account.stream:
-                return replace(account, epoch=stream.plan.epoch, plan=stream.plan_digest)
+                return account._replace(epoch=stream.plan.epoch, plan=stream.plan_digest)
         return account
 
     def _weighed(

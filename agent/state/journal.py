@@ -6,7 +6,7 @@ twice (docs/design.md, Privacy model). Only codes are ever written here, never a
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import astuple, dataclass, fields, replace
+from typing import NamedTuple
 
 from agent.claims.batches import Batch, BatchSeries, Key, Numbering
 from agent.claims.elapsed import Elapsed, decode_elapsed
@@ -38,8 +38,7 @@ _KEPT = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class StoredPlan:
+class StoredPlan(NamedTuple):
     """The plan in force of one stream name, in its exact bytes."""
 
     name: str
@@ -325,7 +324,7 @@ class Journal(JournalFile):
             known = "SELECT 1 FROM sqlite_schema WHERE name = 'plan_log'"
             if not self._db.execute(known).fetchone():
                 return []
-            columns = ", ".join(field.name for field in fields(Logged))
+            columns = ", ".join(Logged._fields)
             rows = self._db.execute(f"SELECT {columns} FROM plan_log ORDER BY id").fetchall()  # noqa: S608 (our own names)
         return [Logged(*row) for row in rows]
 
@@ -414,9 +413,8 @@ class Journal(JournalFile):
             return
         if last and row.code not in STAYING:
             self._db.execute("DELETE FROM plan_log WHERE id = ?", (last[0],))
-        columns = astuple(row)
-        places = ", ".join("?" * len(columns))
-        self._db.execute(f"INSERT INTO plan_log VALUES (NULL, {places})", columns)  # noqa: S608 (our own names)
+        places = ", ".join("?" * len(row))
+        self._db.execute(f"INSERT INTO plan_log VALUES (NULL, {places})", row)  # noqa: S608 (our own names)
         self._db.execute(
             "DELETE FROM plan_log WHERE id <= (SELECT id FROM plan_log ORDER BY id DESC"
             " LIMIT 1 OFFSET ?)",
@@ -439,4 +437,4 @@ def _account(row: Sequence[int], number: Numbering, kept: int | None) -> StreamS
     oldest = following if kept is None else kept - number.base
     first = 1 if number.series else since
     account = StreamStatus(stream, first, following, oldest, created, expired)
-    return replace(account, series=number.series, since=since) if number.series else account
+    return account._replace(series=number.series, since=since) if number.series else account

@@ -7,8 +7,8 @@ counted by. Nothing in it depends on a reading.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
+from typing import NamedTuple
 
 from edge_ldp.protocol.plan import Plan, Refusal
 from edge_ldp.protocol.plan_bounds import DAY_S, PlanBounds
@@ -21,8 +21,7 @@ FORGOTTEN = "forgotten"
 STAYING = (ACCEPTED, FORGOTTEN)  # what has a row each time
 
 
-@dataclass(frozen=True, slots=True)
-class Logged:
+class Logged(NamedTuple):
     """One row: `code` is "accepted", "forgotten" or a refusal's, `words` the numbers in it.
 
     `at_s`: seconds UTC, when it last happened; `theta`: None for a refusal or a survey alone;

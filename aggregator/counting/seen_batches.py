@@ -118,7 +118,7 @@ class DeviceState:
     def receipts(self, stream: int) -> list[StreamReceipt]:
         """Return this state's parts of the device's receipt, of its present series first."""
         earlier = [StreamReceipt(stream, *_told(one), one.series) for one in self.earlier]
-        return [replace(self.receipt(stream), last=self.last_slot), *earlier]
+        return [self.receipt(stream)._replace(last=self.last_slot), *earlier]
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +189,7 @@ def build_receipt(
     pairs = sorted(states, key=_stream)
     parts = tuple(part for stream, state in pairs for part in state.receipts(stream))
     if not store or not any(part.series for part in parts):
-        return Receipt(tuple(replace(part, last=-1) for part in parts))
+        return Receipt(tuple(part._replace(last=-1) for part in parts))
     return Receipt(parts, store, at_s, device)
 
 

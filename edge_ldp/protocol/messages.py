@@ -8,9 +8,9 @@ and "sums", numbered from 0, which is left out when it is empty.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.protocol.ledger import Window
@@ -58,8 +58,7 @@ def name_in_topic(fleet: str, kind: str, given: str) -> str | None:
     return name if given.startswith(head) and _NAME.match(name) else None
 
 
-@dataclass(frozen=True, slots=True)
-class StreamReceipt:
+class StreamReceipt(NamedTuple):
     """What the aggregator holds of one device's stream and series: 1..highest but for the gaps.
 
     `series` 0: of frames v1. `last`: the last slot counted of the stream, -1 where none is told.
@@ -82,8 +81,7 @@ class StreamReceipt:
         return batch <= self.highest and not self.covers(batch)
 
 
-@dataclass(frozen=True, slots=True)
-class Receipt:
+class Receipt(NamedTuple):
     """Durable receipt for one device; a device keeps a batch until a receipt covers it.
 
     `store`: the identity of the store that holds the reports, 16 hexadecimal digits, `at_s`: the
@@ -130,8 +128,7 @@ def parse_receipt(payload: bytes) -> Receipt:
         return Receipt(tuple(_stream_receipt(key, s) for key, s in _keyed(fields)))
     return Receipt(
         tuple(
-            replace(
-                _stream_receipt(key, s),
+            _stream_receipt(key, s)._replace(
                 series=s.integer("series", 0, _U32),
                 last=s.integer("last", 0, _U32) if "last" in s.raw() else -1,
             )
@@ -159,8 +156,7 @@ def _stream_receipt(key: int, s: Fields) -> StreamReceipt:
     return StreamReceipt(key, s.integer("highest", 0, _U32), _gaps(s))
 
 
-@dataclass(frozen=True, slots=True)
-class StreamStatus:
+class StreamStatus(NamedTuple):
     """A device's own account of one stream; counts are of reports, ever.
 
     `first`: number of the first batch of its present series; `next`: of the batch it will make

@@ -4,7 +4,7 @@ Retained on `presence/<worker>`, with `offline` as its last will. Nothing depend
 device that has long heard nothing tries again, so it is not signed: docs/adr/0029-back-off.md.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from edge_ldp.protocol.messages import VERSION, read_identity
 from edge_ldp.protocol.strict_json import MessageError, dumps, loads
@@ -14,8 +14,7 @@ MOST_BYTES = 1024
 _TIME = 1 << 53
 
 
-@dataclass(frozen=True, slots=True)
-class Presence:
+class Presence(NamedTuple):
     """`since_s`: when its link came, seconds UTC; `several`: it takes several batches at once.
 
     `process`: a name drawn by the one that runs, 16 hexadecimal digits, and `began_s`: when it

@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from hashlib import sha256
+from typing import NamedTuple
 
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.protocol.public_key import is_sound
@@ -32,8 +33,7 @@ Verify = Callable[[bytes, bytes, bytes], bool]  # (public key, signature, messag
 Sign = Callable[[bytes], bytes]
 
 
-@dataclass(frozen=True, slots=True)
-class Envelope:
+class Envelope(NamedTuple):
     """A plan or receipt and the signature that came with it; nothing of it is checked yet."""
 
     key: bytes

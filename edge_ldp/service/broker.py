@@ -1,6 +1,7 @@
 """Where to connect and as whom, what travels, and the two ways in which it ends."""
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from edge_ldp.device.errors import EdgeLdpError
 
@@ -31,8 +32,7 @@ class TooBigError(RefusedError):
         self.limit = limit
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(NamedTuple):
     """One message; `mid` is what an acknowledgement of an incoming one names."""
 
     topic: str

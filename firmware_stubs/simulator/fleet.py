@@ -8,7 +8,7 @@ names, so a run is never repeated against the same aggregator.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -135,8 +135,8 @@ class SimulatedFleet:
             receipt = parse_receipt(plan_bytes(payload))  # signed or not
         except MessageError:
             return None
-        ours = tuple(replace(s, series=0) for s in receipt.streams if s.series == self.series)
-        kept = replace(receipt, streams=ours)
+        ours = tuple(s._replace(series=0) for s in receipt.streams if s.series == self.series)
+        kept = receipt._replace(streams=ours)
         reports = self.outbox.on_receipt(device, kept, monotonic_s, is_live=is_live)
         return Confirmed(device, reports) if reports else None
 
@@ -181,16 +181,15 @@ class SimulatedFleet:
         """Return (topic, payload) of a home's retained status; `state` is online or offline."""
         following = 1 + self._batches
         oldest = self.outbox.oldest(home)
-        stream = replace(
-            self._blank,
+        stream = self._blank._replace(
             next=following,
             oldest=following if oldest is None else oldest,
             created=self.outbox.created // len(self.homes),
         )
         if self.in_force:
             plan = self.in_force.plan
-            stream = replace(
-                stream, stream=plan.stream_id, epoch=plan.epoch, plan=self.in_force.digest
+            stream = stream._replace(
+                stream=plan.stream_id, epoch=plan.epoch, plan=self.in_force.digest
             )
         message = Status(state, SOFTWARE, (stream,), refusals=tuple(sorted(self._refusals)))
         return topic(self.policy.fleet, "status", home), message.to_json()

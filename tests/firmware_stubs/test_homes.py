@@ -370,9 +370,9 @@ def test_foreign_and_damaged_receipts_change_nothing() -> None:
     fleet.make_day(values_of(1))
     everything = StreamReceipt(3, 1 << 31, (), fleet.series)
     sent(fleet, 0.0)
-    assert receipt_for(fleet, "home-0", replace(everything, series=0)) is None
+    assert receipt_for(fleet, "home-0", everything._replace(series=0)) is None
     assert receipt_for(fleet, "stranger", everything) is None
-    assert receipt_for(fleet, "home-0", replace(everything, stream=4)) is None
+    assert receipt_for(fleet, "home-0", everything._replace(stream=4)) is None
     assert fleet.on_message(topic("demo", "receipt", "home-0"), b"[", NOW_S, 0.0) is None
     assert fleet.on_message("elsewhere", b"", NOW_S, 0.0) is None
     assert fleet.outbox.pending == SLOTS

@@ -6,7 +6,6 @@ import logging
 import struct
 import tracemalloc
 from collections import Counter
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -114,7 +113,7 @@ def test_what_is_refused_changes_nothing_else_REP_01_REP_02_REP_06_REP_07_REP_08
 
 def of(device: str, message: Message) -> Message:
     """Return the message as if this device had sent it."""
-    return replace(message, topic=message.topic.replace("home", device))
+    return message._replace(topic=message.topic.replace("home", device))
 
 
 def test_an_unknown_or_revoked_device_leaves_no_row_REP_03(house: House) -> None:

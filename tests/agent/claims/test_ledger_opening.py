@@ -58,7 +58,7 @@ def test_the_stored_one_goes_on_and_time_with_it() -> None:
 
 
 def test_after_a_reboot_no_time_has_passed_AGT_22() -> None:
-    _, elapsed = open_it(moment=replace(NOW, boot_ms=10_000))
+    _, elapsed = open_it(moment=NOW._replace(boot_ms=10_000))
     assert elapsed == replace(TIME, boot_ms=10_000)
 
 
@@ -130,7 +130,7 @@ def test_a_ledger_of_an_older_version_gets_its_claims_from_its_cells_AGT_21_AGT_
     assert elapsed.slot == 10
     assert elapsed.runs == ((993, 997),)
     assert not elapsed.allows(WINDOW, SLOT, 1)
-    later = replace(NOW, boot_ms=NOW.boot_ms + 4 * SLOT_S * 1000)
+    later = NOW._replace(boot_ms=NOW.boot_ms + 4 * SLOT_S * 1000)
     assert elapsed.at(later).allows(WINDOW, SLOT + 3, 1)
     assert not elapsed.at(later).allows(WINDOW, SLOT + 3, 2)
 

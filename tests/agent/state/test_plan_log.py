@@ -147,11 +147,11 @@ def test_the_same_question_under_a_new_epoch_never_waits_and_makes_no_row(home: 
 def test_a_clock_set_back_or_ahead_gives_no_plan_more_reports_PLN_14() -> None:
     plan = make_plan(1)
     before = accepted(plan, at_s=T0, reports=0)
-    other = replace(before, question="another", at_s=T0 - 1, reports=7)
+    other = before._replace(question="another", at_s=T0 - 1, reports=7)
     refusal = too_soon(other, [before], SHAPE)
     assert refusal is not None
     assert refusal.words == "reports under the plan: 7, at least 8"
-    assert too_soon(replace(other, at_s=T0 + 10**8), [before], SHAPE) is not None
+    assert too_soon(other._replace(at_s=T0 + 10**8), [before], SHAPE) is not None
 
 
 def test_every_plan_of_a_search_is_refused_and_the_log_names_its_numbers_PLN_14(

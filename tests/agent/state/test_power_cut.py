@@ -11,7 +11,7 @@ import os
 import random
 import subprocess
 import sys
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -61,7 +61,7 @@ def work(path: Path, commits: int, record: int) -> None:
             journal.settle(sorted(journal.keys())[:2])
             note()
         if done % 7 == 0:
-            journal.save_plan(replace(PLAN, epoch=done + 1))
+            journal.save_plan(PLAN._replace(epoch=done + 1))
             note()
 
 

@@ -356,7 +356,7 @@ def test_a_status_of_another_series_closes_no_gap() -> None:
     state, _ = series_placed((5, 3, 100, 110))
     word = StreamStatus(1, 1, 9, 9, 0, 0, series=6, since=90)
     assert close_gaps(state, word) == state
-    assert close_gaps(state, replace(word, series=5, oldest=3)).gaps == ()
+    assert close_gaps(state, word._replace(series=5, oldest=3)).gaps == ()
 
 
 ANY_SERIES = st.tuples(

@@ -29,7 +29,7 @@ async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
 
 async def take(bench: Bench, *messages: Message) -> None:
     """Send messages, each with a number, and wait until all are acknowledged."""
-    bench.link = FakeLink(replace(one, mid=at + 1) for at, one in enumerate(messages))
+    bench.link = FakeLink(one._replace(mid=at + 1) for at, one in enumerate(messages))
     task = asyncio.create_task(bench.intake.run(bench.link))
     await bench.link.acknowledged(len(messages))
     task.cancel()

@@ -94,7 +94,7 @@ def receipts(draw: st.DrawFn) -> Receipt:
     if draw(st.booleans()):
         return Receipt(tuple(streams))
     whole = [
-        replace(one, series=draw(st.integers(0, U32)), last=draw(st.integers(-1, U32)))
+        one._replace(series=draw(st.integers(0, U32)), last=draw(st.integers(-1, U32)))
         for one in streams
     ]
     store, at_s = draw(st.integers(0, (1 << 64) - 1)), draw(st.integers(0, 1 << 40))
