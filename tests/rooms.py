@@ -52,9 +52,15 @@ ROOMS = {
         "numpy",
         io="oracles.py perturb.py",
     ),
+    "edge_ldp/period_sums": Room(
+        "noise on a home's own sums: layouts, promises, estimates, forecasts",
+        f"edge_ldp/device {BASE}",
+        "numpy",
+    ),
     "edge_ldp/certify": Room(
-        "proofs of a mechanism, an oracle or a plan, from its integers",
-        f"edge_ldp/device edge_ldp/mechanisms edge_ldp/oracles edge_ldp/protocol {BASE}",
+        "proofs of a mechanism, an oracle, a plan or a home's sums, from its integers",
+        "edge_ldp/device edge_ldp/mechanisms edge_ldp/oracles edge_ldp/protocol"
+        f" edge_ldp/period_sums {BASE}",
         io="main.py",
     ),
     "edge_ldp/gateway": Room(
@@ -90,11 +96,6 @@ ROOMS = {
         f"edge_ldp/device edge_ldp/protocol {BASE}",
         "numpy",
         io="noise.py",
-    ),
-    "edge_ldp/period_sums": Room(
-        "noise on a home's own sums: layouts, promises, estimates, forecasts",
-        f"edge_ldp/device {BASE}",
-        "numpy",
     ),
     "edge_ldp/service": Room(
         "what both services share: MQTT, TLS, clock, systemd, keys, tables of TOML",

@@ -27,8 +27,8 @@ PUBLIC = {
         SquareWave StochasticRounding Tuned WireError __version__ from_plan
     """,
     "edge_ldp.certify": """
-        Certificate ProvedClaim Verdict certify certify_pair certify_plan judge_file
-        judge_plan
+        Certificate ProvedClaim Verdict certify certify_pair certify_plan certify_sums
+        judge_file judge_plan
     """,
     "edge_ldp.continual": """
         Account Charge Curator CuratorState Design Exponential Fixed Mean Median Moving

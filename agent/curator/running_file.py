@@ -79,7 +79,10 @@ class RunningFile:
     def unlink(self) -> None:
         """Overwrite the key, and take the file away."""
         self.wipe()
-        self.path.unlink(missing_ok=True)
+        try:
+            self.path.unlink(missing_ok=True)
+        except OSError as exc:
+            raise self._error(exc) from exc
 
     def _fresh_key(self) -> bytes:
         draw = ReportDraw().below

@@ -3,6 +3,7 @@
 from edge_ldp.certify.certificate import Certificate
 from edge_ldp.certify.claims import ProvedClaim
 from edge_ldp.certify.of_plan import certify_pair, certify_plan
+from edge_ldp.certify.sums import certify_sums
 from edge_ldp.certify.verdict import Verdict, certify, judge_file, judge_plan
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "certify",
     "certify_pair",
     "certify_plan",
+    "certify_sums",
     "judge_file",
     "judge_plan",
 ]

@@ -1,6 +1,7 @@
 """`edge-ldp certify`: a proof, printed, saved or checked again.
 
-Proves, from integers, that no report tells more than the ε asked for. Exit codes: 0 every claim
+Proves, from integers, that no report tells more than the ε asked for, and no window of a home's
+sums. Exit codes: 0 every claim
 holds; 1 a claim fails; 2 wrong usage, or a file that cannot be read.
 """
 
@@ -13,9 +14,10 @@ from textwrap import fill
 
 from edge_ldp.arguments import Parser
 from edge_ldp.certify.build import CATEGORIES, KINDS, SPAN, build
+from edge_ldp.certify.sums import OPTIONS, SUBJECT, certify_sums_of
 from edge_ldp.certify.text import verdict_text, verdict_view
 from edge_ldp.certify.verdict import Verdict, certify, judge_file, judge_plan
-from edge_ldp.device.errors import EdgeLdpError
+from edge_ldp.device.errors import EdgeLdpError, ParameterError
 from edge_ldp.protocol.strict_json import MAX_BYTES
 from edge_ldp.ratio import exact_epsilon
 
@@ -29,6 +31,9 @@ def main(argv: Sequence[str]) -> int:
     parser = _parser()
     args = parser.parse_args(argv)
     given = {name: value for name in _OPTIONS if (value := getattr(args, name)) is not None}
+    sums = {name: value for name in OPTIONS if (value := getattr(args, name)) is not None}
+    if sums and args.name != SUBJECT:
+        parser.error(f"--{next(iter(sums)).replace('_', '-')}: only with {SUBJECT}")
     if sum(source is not None for source in (args.name, args.plan, args.check)) != 1:
         parser.error("expected one of NAME, --plan FILE, --check FILE")
     if args.name is None and given:
@@ -36,7 +41,7 @@ def main(argv: Sequence[str]) -> int:
     if (args.name is not None and args.epsilon is None) or (args.check and args.epsilon):
         parser.error("--epsilon: expected with NAME, possible with --plan")
     try:
-        verdict = _verdict(args, given)
+        verdict = _verdict(args, given, sums)
         if args.save is not None and verdict.certificate is not None and verdict.holds:
             args.save.write_bytes(verdict.certificate.to_json())
     except EdgeLdpError as exc:
@@ -50,12 +55,18 @@ def main(argv: Sequence[str]) -> int:
     return 0 if verdict.holds else EXIT_FAILS
 
 
-def _verdict(args: argparse.Namespace, given: dict[str, int | str]) -> Verdict:
+def _verdict(
+    args: argparse.Namespace, given: dict[str, int | str], sums: dict[str, int | str]
+) -> Verdict:
     epsilon = None if args.epsilon is None else exact_epsilon(args.epsilon)
     if args.plan is not None:
         return judge_plan(_read(args.plan), epsilon)
     if args.check is not None:
         return judge_file(_read(args.check))
+    if args.name == SUBJECT:
+        if given:
+            raise ParameterError(next(iter(given)), f"nothing with {SUBJECT}")
+        return Verdict(certify_sums_of(sums, epsilon), bound=epsilon)
     return Verdict(certify(build(args.name, args.epsilon, given), epsilon), bound=epsilon)
 
 
@@ -70,14 +81,19 @@ def _fail(reason: str) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
+    names = fill("names: " + ", ".join([*KINDS, SUBJECT]))
     parser = Parser(
         prog="edge-ldp certify",
         description=(__doc__ or "").split("\n\n")[1],
-        epilog=f"{fill('names: ' + ', '.join(KINDS))}\n\n--json: {verdict_view.__doc__}",
+        epilog=f"{names}\n\n--json: {verdict_view.__doc__}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("name", nargs="?", metavar="NAME", choices=list(KINDS), help="see below")
-    parser.add_argument("--epsilon", metavar="E", help="nominal ε of a report, as it is written")
+    parser.add_argument(
+        "name", nargs="?", metavar="NAME", choices=[*KINDS, SUBJECT], help="see below"
+    )
+    parser.add_argument(
+        "--epsilon", metavar="E", help="nominal ε of a report, or of a window, as it is written"
+    )
     parser.add_argument(
         "--size",
         type=int,
@@ -94,6 +110,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--check", type=Path, metavar="FILE", help="a saved certificate, or a plan with a digest"
     )
+    of_sums = parser.add_argument_group(f"of {SUBJECT}, as `edge-ldp agent check` shows them")
+    for name, default in OPTIONS.items():
+        of_sums.add_argument(
+            f"--{name.replace('_', '-')}",
+            type=str if isinstance(default, str) else int,
+            help="to be given" if default is None else f"{default} unless given",
+        )
     parser.add_argument("--json", action="store_true", help="for machines")
     parser.add_argument("--save", type=Path, metavar="FILE", help="write the certificate")
     return parser

@@ -7,6 +7,7 @@ from typing import Any
 
 from edge_ldp.certify.certificate import Certificate
 from edge_ldp.certify.claims import ProvedClaim
+from edge_ldp.certify.sums import OPTIONS, SUBJECT
 from edge_ldp.certify.verdict import Verdict
 
 WIDTH = 100
@@ -64,7 +65,9 @@ def _notes(verdict: Verdict) -> Iterator[str]:
     if verdict.is_signed:
         yield "the signature was not checked: a device's own keys do that"
     if verdict.bound is None and verdict.certificate is not None:
-        told = _decimal(verdict.certificate.figures.get("epsilon"), 6, "is what a report may tell")
+        is_sums = verdict.certificate.subject.get("mechanism") == SUBJECT
+        told = "is what a window may cost" if is_sums else "is what a report may tell"
+        told = _decimal(verdict.certificate.figures.get("epsilon"), 6, told)
         yield f"NO BOUND was proved: no ε was given to compare with (--epsilon); {told}"
 
 
@@ -93,6 +96,8 @@ def _certificate_lines(
 def _title(subject: Mapping[str, Any]) -> str:
     if "mechanism" not in subject:
         return "plan: stream and survey reports"
+    if subject["mechanism"] == SUBJECT:
+        return f"{SUBJECT}: every {subject['days']} days {subject['cells']} sums of a home"
     values = f"{subject['low']}..{subject['high']}" if "low" in subject else ""
     return f"{subject['mechanism']}, " + (
         f"values {values}" if values else f"{subject['size']:,} categories"
@@ -107,6 +112,8 @@ def _integer_lines(subject: Mapping[str, Any]) -> Iterator[str]:
     if "share" in subject:
         parts.append("survey share {}/{}".format(*subject["share"]))
     parts += ["wave d {}, c {}, r {}/{}".format(*wave) for wave in subject.get("waves", [])]
+    if subject.get("mechanism") == SUBJECT:
+        parts += [f"{name} {subject[name]}" for name in OPTIONS]
     if "ratio" in subject:
         parts.append("r {}/{}".format(*subject["ratio"]))
     if "profile" in subject:
@@ -136,7 +143,8 @@ def _figure_rows(proved: Certificate) -> Iterator[tuple[str, str]]:
         yield "worst variance", text
     yield "influence", _decimal(figures.get("influence"), 9, f"= {figures.get('influence')}")
     yield "codes", "" if figures.get("codes") is None else f"{figures['codes']:,}"
-    yield "bits per report", f"{figures.get('bits')}"
+    yield "one slot", _decimal(figures.get("slot"), 6, f"= {figures.get('slot')}, rounded up")
+    yield "bits per report", "" if figures.get("bits") is None else f"{figures['bits']}"
 
 
 def _bias(figures: Mapping[str, object]) -> str:

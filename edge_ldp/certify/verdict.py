@@ -11,6 +11,8 @@ from edge_ldp.certify.claims import ProvedClaim
 from edge_ldp.certify.mechanisms import certify_mechanism, ratio_claim
 from edge_ldp.certify.of_plan import STREAM, SURVEY, certify_pair, certify_plan
 from edge_ldp.certify.oracles import certify_oracle
+from edge_ldp.certify.sums import SUBJECT as SUMS
+from edge_ldp.certify.sums import certify_sums_of
 from edge_ldp.checks import BYTES, FRACTION, a, optional, taking
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.mechanisms import Mechanism, from_plan
@@ -100,6 +102,8 @@ def judge_file(payload: bytes) -> Verdict:
 
 def _proved_again(subject: Mapping[str, Any], nominal: object) -> Certificate:
     epsilon = None if nominal is None else _nominal(nominal)
+    if subject.get("mechanism") == SUMS:
+        return certify_sums_of(subject, epsilon)
     if STREAM not in subject:
         return certify(subject_of(subject), epsilon)
     stream, survey, share = (subject.get(name) for name in (STREAM, SURVEY, "share"))

@@ -101,6 +101,10 @@ CALLS: dict[str, Call] = {
         certify.certify_pair,
         {"stream": STREAM, "survey": SURVEY, "share": (1, 2), "nominal": Fraction(1)},
     ),
+    "edge_ldp.certify.certify_sums": (
+        certify.certify_sums,
+        {"layout": PeriodLayout(3600, 1), "span": 9, "scale": 90, "window_slots": 5},
+    ),
     "edge_ldp.certify.judge_file": (certify.judge_file, {"payload": b"{}"}),
     "edge_ldp.certify.judge_plan": (certify.judge_plan, {"payload": b"{}", "nominal": None}),
     "edge_ldp.continual.Curator": (continual.Curator, {"design": DESIGN, "state": None}),
