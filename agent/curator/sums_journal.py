@@ -12,6 +12,7 @@ from fractions import Fraction
 
 from agent.claims.batches import Batch, BatchSeries
 from agent.claims.elapsed import Elapsed
+from agent.config.summed_streams import SumTerms
 from agent.curator.running_file import RunningFile
 from agent.curator.sums import RunningSum, opened_sums, sealed_sums
 from agent.state.journal import Journal
@@ -73,6 +74,18 @@ class SumsJournal:
             self._journal.count_created(terms.key, ended.last, 1)
             self._journal.begin_series(begun)
             self._journal.put_batch(batch)
+
+    def concede(self, terms: SumTerms, first: int, slots: int) -> None:
+        """Book slots that a copy of this state may have released: none of them is summed here."""
+        seconds = terms.layout.slot_seconds
+        with self._journal.transaction() as db:
+            db.execute(
+                "INSERT OR REPLACE INTO summed VALUES (?, ?, ?, ?, ?, ?)",
+                (
+                    *(terms.key, first * seconds, (first + slots) * seconds),
+                    *(slots, terms.span, terms.scale),
+                ),
+            )
 
     def is_summed(self, period: RunningSum) -> bool:
         """Say whether any slot of a period was released, in whatever layout that was.

@@ -71,6 +71,10 @@ class SumsMode:
         self._local = local
         self._journal = journal
         self._configure(core.config)
+        stored, seconds = core.journal.ledger(), core.config.slot_seconds
+        ends = [row.until_s // seconds for row in journal.released()]
+        floor = stored.floor if stored else core.slot
+        self._since = max([floor, *ends])  # a copy released up to there what we did
         began, taken, sums = journal.running()
         self._began = began  # of the account that what runs belongs to
         self._taken = taken  # the elapsed slot that something was added in last
@@ -153,9 +157,16 @@ class SumsMode:
         self._follow()
 
     def roll_back(self, told: Sequence[Told], *, is_proof: bool) -> None:
-        """Give up all that waits and runs, as a copy."""
+        """Give up all that waits and runs, as a copy. Proven: book what the other may release."""
         self._local.roll_back(told, is_proof=is_proof)
         self._give_up("this is a copy")
+        if is_proof:
+            slot, wide = self._core.slot, self._core.config.policy.window.slots
+            first = min(self._since, slot - wide)
+            for terms in self._terms.values():
+                self._core.storage.done(
+                    partial(self._journal.concede, terms, first, slot + 1 - first)
+                )
         self._follow()
 
     def described(self, account: StreamStatus) -> StreamStatus:

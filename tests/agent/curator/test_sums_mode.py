@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from agent.claims.rollback import Told
 from agent.config.summed_streams import sum_terms
 from agent.errors import StorageError
 from agent.state.place import running_path
+from edge_ldp.protocol.released import FIRST_SUMS_KEY
 from tests.agent.samples import SERIES, SLOT_S
 from tests.agent.summed import BOTH, DAY, MIDNIGHT, SUMS, SumsBench, in_memory, steady
 
@@ -228,6 +230,24 @@ def test_a_copy_of_the_disk_cannot_go_on_with_a_period_nor_release_it_again_AGT_
     late.push(*[700] * 95, None)
     assert [one.period for one in late.frames] == [MIDNIGHT // 86_400 + 1]
     late.journal.close()
+
+
+def test_a_proven_copy_books_what_the_other_may_release_and_skips_that_period_AGT_36(
+    tmp_path: Path,
+) -> None:
+    bench = SumsBench(tmp_path / "s.db")
+    bench.push(*[500] * 60)
+    mode = bench.device._mode  # noqa: SLF001 (what a signed receipt leads to)
+    mode.roll_back([Told(FIRST_SUMS_KEY, 5, 9)], is_proof=True)
+    assert bench.running == []
+    (row,) = bench.sums.released()
+    assert row.slots >= 60
+    bench.push(*[500] * 36)
+    assert (bench.frames, bench.running) == ([], [])
+    bench.day()
+    bench.push(None)
+    assert [one.n for one in bench.frames] == [(96,)]
+    bench.journal.close()
 
 
 def test_a_clock_set_back_adds_no_slot_twice_and_ends_no_period_twice_AGT_36(
