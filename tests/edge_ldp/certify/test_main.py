@@ -405,5 +405,5 @@ def test_the_output_in_the_documentation_is_the_real_one(capsys: Shown) -> None:
     shown = capsys.readouterr().out
     assert shown.startswith(first)
     assert shown.endswith(last)
-    assert len(first) > 500
+    assert first.count("\n") > 10
     assert last
