@@ -292,7 +292,8 @@ ROOMS = {
     "firmware_stubs/simulator": Room(
         "simulated homes, speaking the device's protocol",
         "edge_ldp/device edge_ldp/protocol edge_ldp/vectorized edge_ldp/service"
-        f" aggregator/config aggregator/running agent/claims firmware_stubs/data {BASE}",
+        " edge_ldp/period_sums aggregator/config aggregator/running agent/claims agent/config"
+        f" agent/curator firmware_stubs/data {BASE}",
         "numpy",
         io="*",
     ),

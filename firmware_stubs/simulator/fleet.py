@@ -28,11 +28,13 @@ from edge_ldp.protocol.signing import plan_bytes
 from edge_ldp.protocol.strict_json import MessageError
 from firmware_stubs.simulator.homes import day_frames
 from firmware_stubs.simulator.outbox import Outbox
+from firmware_stubs.simulator.sums import HomesSums
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from agent.config.summed_streams import SumTerms
     from edge_ldp.device.draw import Entropy
     from edge_ldp.protocol.plan import Plan, Policy
 
@@ -78,15 +80,18 @@ class SimulatedFleet:
     """All homes of one fleet with one stream; `first_slot` is the first they report.
 
     `policy` is every owner's, `receipt_interval_s` the aggregator's, seconds of the fleet's clock.
+    `sums`: what homes add up and release besides, None: nothing.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (what a fleet is made of)
         self,
         policy: Policy,
         homes: list[str],
         first_slot: int,
         receipt_interval_s: float,
         entropy: Entropy,
+        *,
+        sums: SumTerms | None = None,
     ) -> None:
         self.policy = policy
         check_name("fleet", policy.fleet)
@@ -106,7 +111,12 @@ class SimulatedFleet:
         self._known = set(homes)
         self.series = 1 + int.from_bytes(entropy(4), "little") % TOP_SERIES
         self._next_slot = first_slot
+        self.sums = None if sums is None else self._begun(sums)
+        self._reported = 0  # by each home
         self._blank = StreamStatus(0, 1, 1, 1, 0, 0, series=self.series, since=first_slot)
+
+    def _begun(self, terms: SumTerms) -> HomesSums:
+        return HomesSums(terms, len(self.homes), self.series, system_draw())
 
     @property
     def topics(self) -> list[str]:
@@ -161,6 +171,11 @@ class SimulatedFleet:
             made = True
         self.days += made
         self._passed_over += not made
+        if self.sums is not None:
+            for batches in self.sums.take(first_slot, values):
+                for home, batch in zip(self.homes, batches, strict=True):
+                    self.outbox.add(home, batch.key, batch.payload, 1)
+                made = True
         return made
 
     def _plan_of(self, slot: int) -> Plan | None:
@@ -175,6 +190,7 @@ class SimulatedFleet:
         for home, payload in zip(self.homes, frames, strict=True):
             self.outbox.add(home, Key(plan.stream_id, batch), payload, values.shape[1])
         self._batches += 1
+        self._reported += values.shape[1]
         self._true_sum += int(values.sum())
 
     def status(self, home: str, state: str) -> tuple[str, bytes]:
@@ -184,28 +200,41 @@ class SimulatedFleet:
         stream = self._blank._replace(
             next=following,
             oldest=following if oldest is None else oldest,
-            created=self.outbox.created // len(self.homes),
+            created=self._reported,
         )
         if self.in_force:
             plan = self.in_force.plan
             stream = stream._replace(
                 stream=plan.stream_id, epoch=plan.epoch, plan=self.in_force.digest
             )
-        message = Status(state, SOFTWARE, (stream,), refusals=tuple(sorted(self._refusals)))
+        streams = (stream,) if self.sums is None else (stream, self._sums_status(home, self.sums))
+        message = Status(state, SOFTWARE, streams, refusals=tuple(sorted(self._refusals)))
         return topic(self.policy.fleet, "status", home), message.to_json()
+
+    def _sums_status(self, home: str, sums: HomesSums) -> StreamStatus:
+        following, oldest = 1 + sums.released, self.outbox.oldest(home, sums=True)
+        return self._blank._replace(
+            stream=sums.terms.key,
+            next=following,
+            oldest=following if oldest is None else oldest,
+            created=sums.released,
+        )
 
     def summary(self) -> dict[str, object]:
         """Return the documented figures of `edge-ldp simulate homes --json`: reports, not frames.
 
         `resent` alone counts frames; `reports` is what each home created; `true_mean` is of all
-        values reported, in the stream's unit, null before the first.
+        values reported, in the stream's unit, null before the first; `sums`: how many each home
+        released, with --sums, which `created` and the others count too.
         """
-        each = self.outbox.created // len(self.homes)
+        reported = self._reported * len(self.homes)
+        sums = {} if self.sums is None else {"sums": self.sums.released}
         return {
             "days": self.days,
             "passed_over": self._passed_over,
-            "reports": dict.fromkeys(self.homes, each),
-            "true_mean": round(self._true_sum / self.outbox.created, 1) if self.days else None,
+            "reports": dict.fromkeys(self.homes, self._reported),
+            "true_mean": round(self._true_sum / reported, 1) if self.days else None,
+            **sums,
             "created": self.outbox.created,
             "confirmed": self.outbox.confirmed,
             "pending": self.outbox.pending,

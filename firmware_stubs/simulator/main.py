@@ -38,6 +38,7 @@ from firmware_stubs.simulator.session import (
     NoReceipts,
     Simulation,
 )
+from firmware_stubs.simulator.sums import sum_terms_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -65,8 +66,8 @@ Exit code: 0 when every report was confirmed, 1 when interrupted before, 2 for w
 --json prints one JSON object a line: {"event": "plan" | "refused" | "day" | "link" | "waiting",
 ...} and at last {"event": "end", "days", "passed_over", "reports" {home: created}, "true_mean" (of
 all that was reported, in the stream's unit: what `query` should find; only simulated homes tell
-it), "created", "confirmed", "pending", "expired", "resent" (frames), "epochs", "refusals" {reason:
-times}}.
+it), "sums" (releases of each home, with --sums), "created", "confirmed", "pending", "expired",
+"resent" (frames), "epochs", "refusals" {reason: times}}.
 """
 
 
@@ -194,7 +195,10 @@ def simulated_fleet(args: argparse.Namespace, homes: int) -> tuple[SimulatedFlee
         raise ValueError("--start must be a multiple of --slot-seconds, and so must a day")
     names = [f"home-{number:03d}" for number in range(1, homes + 1)]
     first_slot = int(start_s) // args.slot_seconds
-    fleet = SimulatedFleet(policy, names, first_slot, args.receipt_interval, os.urandom)
+    terms = None
+    if args.sums is not None:
+        terms = sum_terms_of(policy, args.sums, args.sums_epsilon)
+    fleet = SimulatedFleet(policy, names, first_slot, args.receipt_interval, os.urandom, sums=terms)
     return fleet, int(start_s)
 
 
@@ -274,6 +278,11 @@ def _positive(text: str) -> int:
     return int(text)
 
 
+def _layout(text: str) -> tuple[int, int]:
+    days, _, cells = text.partition("/")
+    return _positive(days), _positive(cells or "1")
+
+
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the command."""
     parser = Parser(
@@ -299,6 +308,8 @@ def parser() -> argparse.ArgumentParser:
     add("--days", type=_positive, metavar="N", help=days)
     add("--data", default="swiss", metavar="swiss|FILE.npz:NAME", help="integers (homes, slots)")
     add("--epsilon", default="1", metavar="E", help="what every owner allows for one report")
+    add("--sums", type=_layout, metavar="DAYS[/CELLS]", help="homes release sums besides")
+    add("--sums-epsilon", default="8", metavar="E", help="of sums, in any 97 slots (8)")
     add("--low", type=int, default=0, metavar="W", help="least value the owners allow")
     add("--ceiling", type=int, default=43_470, metavar="W", help="largest value they allow")
     add("--slot-seconds", type=int, default=900, metavar="S", help="length of a slot")

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from agent.claims.delivery import RESEND_INTERVALS, Delivery
+from edge_ldp.protocol.released import FIRST_SUMS_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -108,10 +109,12 @@ class Outbox:
         for home in self._homes.values():
             home.delivery.met(now_s, self._interval_s)
 
-    def oldest(self, device: str) -> int | None:
-        """Return the lowest batch that a device still keeps, or None."""
+    def oldest(self, device: str, *, sums: bool = False) -> int | None:
+        """Return the lowest batch of reports, or of sums, that a device still keeps, or None."""
         home = self._homes.get(device)
-        return None if home is None else min((key.number for key in home.frames), default=None)
+        frames = () if home is None else home.frames
+        kept = (key.number for key in frames if (key.stream >= FIRST_SUMS_KEY) is sums)
+        return min(kept, default=None)
 
     def keepers(self, *, silent: bool) -> list[str]:
         """Return the devices that still keep a frame, and hear nothing (`silent`) or do."""

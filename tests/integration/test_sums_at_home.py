@@ -1,85 +1,94 @@
-"""A period of a simulated meter, through an agent and a broker: what leaves, and what it tells."""
+"""Homes' own sums from the agent's code over a real broker to an answer of a real aggregator."""
 
 from __future__ import annotations
 
+import io
+import json
 import signal
-from functools import partial
-from typing import TYPE_CHECKING
+import time
+from contextlib import redirect_stdout
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from aggregator.counting.period_totals import report_of
+from aggregator.main import main
+from aggregator.store.sqlite.reader import SqliteReader
 from edge_ldp.device.sums_frame import decode_sums
+from edge_ldp.period_sums.estimate import estimate_total
 from edge_ldp.protocol.released import FIRST_SUMS_KEY
-from tests.agent.samples import make_plan
-from tests.agent.summed import BOTH, in_memory
-from tests.integration.agent_bench import (
-    PATIENT,
-    Agent,
-    Hub,
-    fast_clock,
-    listening,
-    part,
-    playing,
-    until,
-)
+from firmware_stubs.data import load_swiss
+from tests.forked import Forked
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from edge_ldp.device.sums_frame import SumsFrame
     from tests.integration.conftest import RealBroker
 
 pytestmark = pytest.mark.integration
-REACH = 28  # scales of noise that one cell in 2^40 is beyond
-MEAN_W, OFF_W = 400, 4 * 800  # of the meter's nine readings in turn
+HOMES, DAYS = 12, 5
+START_S = 1_700_006_400 - 1_700_006_400 % 86_400
+CONFIG = """
+fleet = "demo"
+[broker]
+host = "127.0.0.1"
+port = {port}
+[store]
+path = "{place}/a.db"
+[archive]
+path = "{place}/archive"
+[clock]
+origin_s = {start}
+started_s = {started}
+rate = 172800
+[intake]
+resend_window_s = 31622400
+[[streams]]
+name = "power"
+id = 1
+unit = "W"
+ceiling = 43470
+epsilon = 1
+"""
 
 
-def releases(hub: Hub, device: str) -> list[SumsFrame]:
-    """Return what came of sums."""
-    return [
-        decode_sums(payloads[0])
-        for (stream, _), payloads in sorted(hub.payloads[device].items())
-        if stream >= FIRST_SUMS_KEY
-    ]
+def ask(file: Path, *words: str) -> Any:
+    printed = io.StringIO()
+    with redirect_stdout(printed):
+        assert main([words[0], "-c", str(file), "--json", *words[1:]]) == 0, printed.getvalue()
+    return json.loads(printed.getvalue())
 
 
-def has_released(hub: Hub, device: str, periods: int) -> bool:
-    return len(releases(hub, device)) >= periods
-
-
-async def test_periods_leave_as_sums_beside_reports_over_a_kill_AGT_34(
-    tmp_path: Path, broker: RealBroker
+def test_homes_release_daily_sums_and_the_answer_is_theirs_REP_15(
+    broker: RealBroker, tmp_path: Path
 ) -> None:
-    with in_memory():
-        agent = Agent(
-            tmp_path / "a",
-            broker,
-            fast_clock(60),
-            stream=BOTH + "cells = 4\nleast_share = 0\n",
-            window=(8, 4),
-            policy="epsilon = 8",
-            sending="jitter_s = 0\nreceipt_interval_s = 9000",
-            meter=PATIENT,
-        )
-        async with listening(broker) as hub, playing(agent):
-            await hub.publish(make_plan())
-            agent.start()
-            await until(partial(has_released, hub, agent.device, 1))
-            agent.end(signal.SIGKILL)
-            agent.start()
-            await until(partial(has_released, hub, agent.device, 3))
-            await part(hub, agent)
-        found = releases(hub, agent.device)
-        assert [one.batch for one in found] == list(range(1, 1 + len(found)))
-        assert len({one.period for one in found}) == len(found)
-        assert len(hub.slots(agent.device)) > 96
-        for one in found:
-            assert (one.name, one.unit, one.cells, one.days) == ("power", "W", 4, 1)
-            assert one.scale == 500  # 4,000 W, four slots, half of ε 64
-            for n, y in zip(one.n, one.y, strict=True):
-                assert n <= 24
-                assert abs(y - MEAN_W * n) <= OFF_W + REACH * one.scale
-        assert max(sum(one.n) for one in found) > 48
-        account = next(one for one in agent.status()["streams"] if one["stream"] == FIRST_SUMS_KEY)
-        assert account["created"] == len(found)
-        assert "damaged" not in agent.log.read_text()
+    file = tmp_path / "aggregator.toml"
+    text = CONFIG.format(port=broker.port, place=tmp_path, start=START_S, started=time.time())
+    file.write_text(text)
+    service = Forked(["aggregator", "run", "-c", str(file)], log=tmp_path / "log")
+    words = ["simulate", "homes", "--of", str(file), "--json", "--sums", "1/4"]
+    homes = Forked([*words, "--homes", str(HOMES), "--days", str(DAYS)], log=tmp_path / "homes")
+    assert homes.wait(300) == 0, (tmp_path / "homes").read_text()
+    service.send_signal(signal.SIGTERM)
+    assert service.wait(60) == 0
+    end = json.loads((tmp_path / "homes").read_text().splitlines()[-1])
+    assert (end["sums"], end["pending"]) == (DAYS, 0)
+    reader = SqliteReader.open(tmp_path / "a.db")
+    kept = reader.period_sums("power", 0, 1 << 40)
+    records = {key: one for key, one in reader.records() if key[1] == FIRST_SUMS_KEY}
+    reader.close()
+    assert len(kept) == HOMES * DAYS
+    assert {(one.created, one.counted, one.pending) for one in records.values()} == {
+        (DAYS, DAYS, 0)
+    }
+    reports = [report_of(decode_sums(one.payload)) for one in kept]
+    known = estimate_total([[one] for one in reports])
+    found = ask(file, "query", "--no-density", "--mode", "sums")
+    whole = found["sums"]["whole"]
+    assert whole["mean"] == pytest.approx(known.mean, rel=1e-9)
+    assert whole["slots"] == HOMES * DAYS * 96
+    assert whole["coverage"] == 1.0
+    assert len(found["sums"]["periods"]) == DAYS
+    truth = load_swiss()[:HOMES, : DAYS * 96].mean()
+    reach = 28 * reports[0].scale * 4 * len(reports) / whole["slots"]  # but for one in 2^40
+    assert abs(whole["mean"] - truth) < reach
