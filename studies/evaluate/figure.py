@@ -1,9 +1,13 @@
-"""A figure of a study as PNG and SVG: one axes for each panel and data set, one legend for all."""
+"""A figure of a study as PNG and SVG: one axes for each panel and data set, one legend for all.
+
+Data sets stand beside each other, MOST_COLUMNS in a row; each axes names its data set and unit.
+"""
 
 from __future__ import annotations
 
 import re
 from io import BytesIO
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
@@ -15,7 +19,7 @@ from PIL import Image
 from studies.evaluate.summary import drawn_in
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from matplotlib.axes import Axes
@@ -28,6 +32,7 @@ _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#
 _MARKERS = "osD^vPX*<>"
 _DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1.5, 1.5)), (0, (6, 2, 1.5, 2)))
 _WIDTH_IN, _HEIGHT_IN, _DPI = 3.0, 2.5, 110
+MOST_COLUMNS = 6
 _PALETTE = 128  # colours of a PNG: a quarter of its bytes
 _FEW_TICKS, _MANY_POINTS = 8, 24
 _PANEL_LETTERS, _KEY_LETTERS = 43, 8  # of a legend: as wide as a panel, as its line and gaps
@@ -45,42 +50,56 @@ _STYLE: Any = {
 
 
 def draw_figure(
-    panels: Sequence[Panel], points: Sequence[Point], title: str, stem: Path
+    panels: Sequence[Panel],
+    points: Sequence[Point],
+    title: str,
+    stem: Path,
+    units: Mapping[str, str] | None = None,
 ) -> list[Path]:
     """Write `stem`.png and `stem`.svg of one figure's panels; return the paths written.
 
-    Equal points give equal bytes (no date, no random ids). Panels and data sets without a point
-    are left out; nothing is written if there is none.
+    `units`: of the data sets' values, by name. Equal points give equal bytes (no date, no random
+    ids). Panels and data sets without a point are left out; nothing is written if there is none.
     """
     shown = [(panel, of) for panel in panels if (of := drawn_in(panel, points))]
     if not shown:
         return []
     with mpl.rc_context(_STYLE):
-        figure = _figure(shown, _series(shown, points), title)
+        figure = _figure(shown, _series(shown, points), title, units or {})
         paths = [stem.with_name(f"{stem.name}.{ending}") for ending in ("png", "svg")]
         paths[0].write_bytes(_png(figure))
         paths[1].write_bytes(_svg(figure))
     return paths
 
 
-def _figure(shown: list[tuple[Panel, list[Point]]], series: list[str], title: str) -> Figure:
-    columns = list(dict.fromkeys(point.data for _, of in shown for point in of))
-    wide = max(len(columns), 2)
+def _figure(
+    shown: list[tuple[Panel, list[Point]]],
+    series: list[str],
+    title: str,
+    units: Mapping[str, str],
+) -> Figure:
+    sets = list(dict.fromkeys(point.data for _, of in shown for point in of))
+    each = -(-len(sets) // MOST_COLUMNS)  # rows of axes a panel
+    columns = -(-len(sets) // each)
     figure = Figure(
-        figsize=(_WIDTH_IN * wide + 0.3, _HEIGHT_IN * len(shown) + 1.2),
+        figsize=(_WIDTH_IN * max(columns, 2) + 0.3, _HEIGHT_IN * each * len(shown) + 1.2),
         dpi=_DPI,
         facecolor="white",
         layout="constrained",
     )
     figure.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
-    grid = figure.subplots(len(shown), len(columns), squeeze=False)
-    for row, (panel, of) in zip(grid, shown, strict=True):
-        for axes, data in zip(row, columns, strict=True):
+    grid = figure.subplots(each * len(shown), columns, squeeze=False)
+    for block, (panel, of) in zip(np.split(grid, len(shown)), shown, strict=True):
+        for axes, data in zip_longest(block.ravel(), sets):
             _axes(axes, panel, [point for point in of if point.data == data], series)
-            axes.set_title(data, loc="left", fontsize=9)
-        row[0].set_ylabel(panel.y_label)
+            unit = units.get(data, "")
+            axes.set_title(f"{data}, {unit}" if unit else data, loc="left", fontsize=9)
+        for axes in block[:, 0]:
+            axes.set_ylabel(panel.y_label)
         if panel.title:
-            row[0].set_title(f"{panel.title}\n{columns[0]}", loc="left", fontsize=9)
+            first = block[0, 0]
+            name = first.get_title(loc="left")
+            first.set_title(f"{panel.title}\n{name}", loc="left", fontsize=9)
     _legend(figure, grid, series, [point for _, of in shown for point in of])
     return figure
 
@@ -186,7 +205,9 @@ def _caption(repeats: list[int]) -> str:
     if most == 1:
         return "one run"
     text = f"means of {most} repeats" if least == most else f"means of {least} to {most} repeats"
-    return f"{text}; bands: {_SPREAD} standard errors" if most >= _LEAST_FOR_SPREAD else text
+    if most < _LEAST_FOR_SPREAD:
+        return f"{text}, too few for bands"
+    return f"{text}; bands: ± {_SPREAD} standard errors of the mean"
 
 
 def _png(figure: Figure) -> bytes:

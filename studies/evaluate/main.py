@@ -41,7 +41,7 @@ STUDIES = {
     "sw": "[SW] figures 2 to 7: densities, ranges, moments; shapes, widths and buckets of waves",
     "topl": "[ToPS] figures 8 and 9: the threshold θ by local reports, and what it costs",
     "sums": "means and their 95 % intervals on laws and homes nobody tuned them to: what holds",
-    "tops": "[ToPS] figures 2 to 7 and 10: streams under central privacy, exact beside published",
+    "tops": "[ToPS] figures 1 to 7 and 10: streams under central privacy, exact beside published",
 }
 EXIT_USAGE = 2
 EXIT_STOPPED = 130
@@ -70,7 +70,8 @@ def _evaluate(args: argparse.Namespace, command: str, console: Console) -> int:
     args.out.mkdir(parents=True, exist_ok=True)
     path = args.out / f"{study.name}.csv"
     rows = _measured(study, sets, tasks, path, options.jobs, console)
-    written = write_report(study, rows, args.out, drawn)
+    units = {values.name: values.unit for values in sets}
+    written = write_report(study, summarise(rows), args.out, drawn, units)
     if args.json:
         sys.stdout.write(json.dumps(view(study, sets, options, rows, command)) + "\n")
     else:
@@ -115,6 +116,7 @@ def _sets(args: argparse.Namespace, study: Study) -> list[Values]:
         sets = [in_homes(values, args.homes, args.slots_per_day)]
     else:
         own = study.data if args.data is None else (*study.data, *study.given)
+        own = study.quick_data if args.quick and study.quick_data else own
         names = own if args.sets is None else args.sets.split(",")
         sets = [built_in(name.strip(), args.data) for name in dict.fromkeys(names)]
     if args.quick and study.quick_values is not None:

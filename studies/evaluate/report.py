@@ -9,7 +9,7 @@ from studies.evaluate.figure import draw_figure
 from studies.evaluate.summary import drawn_in, summarise, summary_csv
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from studies.evaluate.study import Options, Panel, Study, StudyRow, Values
@@ -46,10 +46,13 @@ def view(
 
 
 def write_report(
-    study: Study, rows: Sequence[StudyRow], folder: Path, drawn: Sequence[Panel]
+    study: Study,
+    points: Sequence[Point],
+    folder: Path,
+    drawn: Sequence[Panel],
+    units: Mapping[str, str],
 ) -> list[Path]:
     """Write STUDY-summary.csv, STUDY.md and the figures of `drawn`; return their paths."""
-    points = summarise(rows)
     summary, page = folder / f"{study.name}-summary.csv", folder / f"{study.name}.md"
     summary.write_text(summary_csv(points), encoding="utf-8")
     page.write_text(tables(drawn, points), encoding="utf-8")
@@ -57,9 +60,8 @@ def write_report(
     for figure in dict.fromkeys(panel.figure for panel in drawn):
         panels = [panel for panel in drawn if panel.figure == figure]
         stem = folder / f"{study.name}-figure-{figure}"
-        written += draw_figure(
-            panels, points, f"edge-ldp evaluate {study.name}: figure {figure}", stem
-        )
+        title = f"edge-ldp evaluate {study.name}: figure {figure}"
+        written += draw_figure(panels, points, title, stem, units)
     return written
 
 

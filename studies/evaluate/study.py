@@ -79,7 +79,7 @@ class Options:
     """What the user asked for; None and 0 stand for the study's own choice.
 
     `epsilons`: budgets, each > 0. `seeds`: repeats of every measurement. `quick`: a small run that
-    shows the shape of the figures in about a minute. `jobs`: processes (the harness's business).
+    shows the shape of the figures in a minute of CPU. `jobs`: processes (the harness's business).
     """
 
     epsilons: tuple[float, ...] | None = None
@@ -133,8 +133,9 @@ class Study:
     must be a module's function (it is sent to other processes), pure given its task: all its
     randomness comes from `rng(task)`.
     `version`: raise it when `measure` changes; rows of another version are refused.
-    `more`: measures that no panel draws. `quick_values`: with --quick only the first so many
-    values of each set are used (None: all). `given`: sets that are run too where --data is given.
+    `more`: measures that no panel draws. With --quick only the first `quick_values` of each set
+    are used (None: all), and of sets only `quick_data` (none: all). `given`: sets that are run too
+    where --data is given.
     """
 
     name: str
@@ -146,6 +147,7 @@ class Study:
     panels: tuple[Panel, ...]
     more: tuple[str, ...] = ()
     quick_values: int | None = None
+    quick_data: tuple[str, ...] = ()
     given: tuple[str, ...] = ()
     figures: tuple[str, ...] = field(init=False)
     metrics: tuple[str, ...] = field(init=False)

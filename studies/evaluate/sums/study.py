@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 RUNS = 20  # of a seed
 SEEDS, QUICK_SEEDS = 10, 1
-EPSILONS = (1.0, 2.0, 4.0, 8.0)
+EPSILONS, QUICK_EPSILONS = (1.0, 2.0, 4.0, 8.0), (1.0, 8.0)
 GIVEN, PIPELINE = "given", "pipeline"
 DATA = (*laws.NAMES, "homes")
 
@@ -36,10 +36,11 @@ DATA = (*laws.NAMES, "homes")
 def tasks(data: Sequence[Values], options: Options) -> list[Task]:
     """Return the work, set by set: what is known of a set is worked out once."""
     seeds = options.seeds or (QUICK_SEEDS if options.quick else SEEDS)
+    epsilons = options.epsilons or (QUICK_EPSILONS if options.quick else EPSILONS)
     return [
         Task(figure, values.name, horizon, epsilon, seed)
         for values in data
-        for epsilon in options.epsilons or EPSILONS
+        for epsilon in epsilons
         for figure in (GIVEN, PIPELINE)
         for seed in range(seeds)
         for horizon in HORIZONS
@@ -88,7 +89,10 @@ def _panels() -> tuple[Panel, ...]:
     return tuple(
         Panel(figure, metric, "", "ε of a report", label, compared="")
         for figure in (GIVEN, PIPELINE)
-        for metric, label in (("coverage", "holds"), ("half_width", "half-width over mean"))
+        for metric, label in (
+            ("coverage", "share of 95 % intervals that hold"),
+            ("half_width", "half-width over mean"),
+        )
     )
 
 
@@ -101,5 +105,6 @@ STUDY = Study(
     measure=measure,
     panels=_panels(),
     given=("months",),
+    quick_data=("lognormal", "pareto", "chargers", "storage-heaters"),
     more=("error", "below", "noise", "tail", "own", "theta", "cost"),
 )

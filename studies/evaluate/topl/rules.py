@@ -1,8 +1,8 @@
 """The ways to a threshold that are compared, each from the same survey of the same values.
 
 One survey of m values at ε: the published SW and SW-W, ours with the derived cost, percentiles.
-Adaptive: a survey of the next m values an epoch, over the power of two above 2.2·θ of the last, all
-of them estimated jointly (EM: smoothing over cells that double would carry mass far up) and pruned.
+Adaptive: the service's own rule (edge_ldp.threshold.choice) after each of five epochs of m reports,
+the first all surveys. It goes by the interval of a mean that surveys correct: not by these sums.
 Sources: [ToPS] §4.1, §5.5; docs/methods.md, Decided readings, Densities.
 """
 
@@ -15,24 +15,30 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from edge_ldp import SquareWave
+from edge_ldp import Hybrid
 from edge_ldp.estimate import em, ems
-from edge_ldp.estimate.joint import Evidence, cells, joint
+from edge_ldp.sums import Question
+from edge_ldp.threshold.choice import Aim, outlook
 from edge_ldp.threshold.published import PRUNE_BELOW, PRUNE_RUN, choose_threshold, prune
 from studies.evaluate.study import Task, rng
-from studies.evaluate.topl.stream import BUCKETS, HORIZON, SURVEYED, reports, unit_variance
+from studies.evaluate.topl.stream import HORIZON, STREAM_EPSILON, SURVEYED, reports, unit_variance
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from edge_ldp import Mechanism
     from edge_ldp.estimate import Density
     from studies.evaluate.topl.stream import Stream
 
+    Counts = NDArray[np.float64]
+
 EPOCHS = 5
-BEYOND = 2.2  # of θ: how far the next survey reaches at least
+HYSTERESIS = 0.1  # as the service ships
 EM_TOLERANCE = 1e-3  # SW-W as published; EM's own is 10⁻³·e^ε
 SW, SW_W = "SW", "SW-W"
 EM_DERIVED, EMS_DERIVED = "EM, derived cost", "EMS, derived cost"
 PERCENTILES = {"95 %": 0.95, "99.5 %": 0.995}
-ADAPTIVE = "adaptive, 5 surveys"
+ADAPTIVE = "adaptive, 5 epochs"
 ONE_SURVEY = (SW, SW_W, EM_DERIVED, EMS_DERIVED, *PERCENTILES)
 _REMEMBERED = 64
 
@@ -65,22 +71,25 @@ def surveyed(stream: Stream, epsilon: float, seed: int, *, smooth: bool) -> Dens
 
 @lru_cache(maxsize=_REMEMBERED)
 def adaptive(stream: Stream, epsilon: float, seed: int) -> tuple[int, ...]:
-    """Return the adaptive rule's θ after each of 5 surveys. Cost: about a second."""
+    """Return the service's θ after each of 5 epochs of m reports. Cost: some seconds."""
     own = rng(Task("adaptive", stream.digest, "", epsilon, seed))
-    span = stream.ceiling - stream.low
-    edges = cells(stream.low, stream.ceiling)
-    seen, found = list[Evidence](), list[int]()
+    survey = stream.survey(epsilon)
+    aim = Aim(stream.low, stream.ceiling, unit_variance(), survey, Question(float(HORIZON)))
+    seen: dict[Mechanism, Counts] = {}
+    found: list[int] = []
+    theta, share = stream.ceiling, 1.0
     for epoch in range(EPOCHS):
-        size = min(BUCKETS, span + 1)
-        survey = SquareWave(epsilon=epsilon, low=stream.low, high=stream.low + span, size=size)
         block = stream.part(epoch * SURVEYED, (epoch + 1) * SURVEYED)
-        seen.append(Evidence(survey, reports(survey, block, own)))
-        density = prune(joint(seen, edges, smoothing=0))
-        best = choose_threshold(density, unit_variance(), HORIZON, low=stream.low)
-        found.append(best.theta)
-        span = stream.ceiling - stream.low
-        while span // 2 >= BEYOND * (best.theta - stream.low):
-            span //= 2
+        is_survey = own.random(len(block)) < share
+        sums = Hybrid(epsilon=STREAM_EPSILON, low=stream.low, high=theta)
+        for mechanism, values in ((survey, block[is_survey]), (sums, block[~is_survey])):
+            if len(values):
+                counted = reports(mechanism, values, own).astype(np.float64)
+                seen[mechanism] = seen.get(mechanism, 0.0) + counted
+        expected = outlook(aim, seen, own)
+        if not epoch or not expected.keeps(theta, share, HYSTERESIS):
+            theta, share = expected.best()[:2]
+        found.append(theta)
     return tuple(found)
 
 

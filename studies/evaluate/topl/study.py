@@ -1,7 +1,7 @@
 """The study `topl`: figures 8 and 9 of [ToPS], and the adaptive rule beside them.
 
 Figure 8: thresholds from one survey of 65,536 values and the expected error of range sums over the
-2^20 values after it, stream ε = 1. Figure "epochs": the adaptive rule after each of five surveys.
+2^20 values after it, stream ε = 1. Figure "epochs": the service's rule after each of five epochs.
 Figure 9: moving averages of the stream as the aggregator sees it, beside the truth.
 Source: [ToPS] §5.5.
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 EPSILONS = (0.2, 0.4, 0.6, 1.0, 1.6, 2.0)
 SEEDS = 20
-QUICK_EPSILONS, QUICK_SEEDS = (0.6, 2.0), 2
+QUICK_EPSILONS, QUICK_SEEDS = (0.6, 2.0), 1
 POINTS = 64  # of figure 9
 WIDTH = HORIZON // POINTS  # values that each of its points is the mean of
 QUICK_STEP = 4  # points
@@ -92,17 +92,18 @@ def _average(task: Task, stream: Stream) -> float:
 STUDY = Study(
     name="topl",
     about="thresholds by local differential privacy: [ToPS] figures 8-9, and the adaptive rule",
-    version=1,
+    version=2,
     data=("pos", "retail", "webview", "fares", "household"),
+    quick_data=("pos", "household"),
     tasks=tasks,
     measure=measure,
     panels=(
         Panel(
             "8",
             "mse",
-            "Range sums with θ from one survey of 65,536 reports (adaptive: five)",
+            "Range sums with θ from one survey of 65,536 reports (adaptive: five epochs)",
             "ε of a survey report",
-            "expected squared error",
+            "expected squared error, unit²",
             log_y=True,
         ),
         Panel(
@@ -110,14 +111,14 @@ STUDY = Study(
             "theta",
             "The threshold",
             "ε of a survey report",
-            "θ",
+            "θ, unit",
             log_y=True,
         ),
         Panel(
             "epochs",
             "ratio",
-            "Adaptive rule: error over the least possible, after each survey",
-            "surveys of 65,536 reports",
+            "The service's rule: error over the least possible, after each epoch",
+            "epochs of 65,536 reports",
             "ratio",
             log_y=True,
         ),
@@ -126,7 +127,7 @@ STUDY = Study(
             "average",
             "The stream at ε = 1: means of 16,384 values, true and as reported",
             "thousand values after the survey",
-            "average, in the unit of the data",
+            "average, unit",
         ),
     ),
 )

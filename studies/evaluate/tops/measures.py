@@ -15,6 +15,7 @@ import numpy as np
 from edge_ldp.continual import percentile
 from edge_ldp.continual.noise import fresh_key
 from studies.evaluate.study import Task, rng
+from studies.evaluate.tops import approximation
 from studies.evaluate.tops.layout import Layout, drawn_again, lay_out
 from studies.evaluate.tops.release import before, range_sums
 from studies.evaluate.tops.runs import (
@@ -107,6 +108,7 @@ def rule(task: Task, values: Values) -> Mapping[str, float]:
 
 
 _MEASURES: dict[str, Callable[[Task, Values], Mapping[str, float]]] = {
+    "1": approximation.measure,
     "2": visual,
     "3": system,
     "4": smoother,

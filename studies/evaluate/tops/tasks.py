@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from edge_ldp.continual.design import SMOOTHERS
 from studies.evaluate.study import Task
+from studies.evaluate.tops import approximation
 from studies.evaluate.tops.layout import lay_out
 from studies.evaluate.tops.measures import INTERVALS, ZERO
 from studies.evaluate.tops.runs import PUBLISHED
@@ -37,6 +38,8 @@ def tasks(sets: Sequence[Values], options: Options) -> list[Task]:
     """Return every task: what needs no repeats first, then repeat by repeat."""
     seeds = options.seeds or (QUICK_SEEDS if options.quick else SEEDS)
     found = [*_visual(sets)]
+    for values in sets:
+        found += approximation.tasks(values, seeds)
     for seed in range(seeds):
         for values in sets:
             found += _repeat(values, options, seed)
