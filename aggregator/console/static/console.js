@@ -284,7 +284,7 @@
     const [own] = one.forecasts;
     const name = (row) => TITLES[row.horizon] || `whole run, ${plain(row.homes, 0)} homes`;
     rows(byId("forecast-table"), own.rows.map((row) => [
-      [row.horizon, name(row) + (row.few ? " (few reports: wider than this)" : "")], [row.half_width, plain(row.half_width)], [row.percent, row.percent === null ? "–" : plain(row.percent)],
+      [row.horizon, name(row) + (row.few ? " (few reports: may be a fifth off)" : "")], [row.half_width, plain(row.half_width)], [row.percent, row.percent === null ? "–" : plain(row.percent)],
     ]));
     const horizons = own.rows.filter((row) => TITLES[row.horizon]).map((row) => row.horizon);
     const at = homes.indexOf(asked);
