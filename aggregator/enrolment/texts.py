@@ -149,7 +149,7 @@ def mosquitto_conf(new: NewFleet) -> str:
         "autosave_interval 1800",
         "autosave_on_changes false",
         "max_queued_messages 10000000",
-        "max_queued_bytes 268435456",
+        "max_queued_bytes 1610612736",
         "persistent_client_expiration 35d",
         "max_inflight_messages 1000",
         "# noted at each start, and why it stays: config/mosquitto.conf of edge-ldp",

@@ -32,7 +32,7 @@ JITTER_S = 300.0
 SLOT_S, REPORTS, PERIOD = 900.0, 8, 107  # the default window: 8 in 97, again every 107
 WINDOW = 10  # messages on their way
 RECEIPTS_PER_S = 500.0
-QUEUE_BYTES = 268_435_456  # config/mosquitto.conf
+QUEUE_BYTES = 1_610_612_736  # config/mosquitto.conf
 BATCH_BYTES, STATUS_BYTES = 34, 600
 STREAM = 1
 AWAY_S = 60.0  # after which a receipt is tried again
@@ -76,9 +76,23 @@ class Tally:
 
 
 class Fleet:
-    """`rates`: from when on the aggregator does how many units a second; 0: it is away."""
+    """`rates`: from when on the aggregator does how many units a second; 0: it is away.
 
-    def __init__(self, homes: int, rates: Sequence[tuple[float, float]], seed: int) -> None:
+    `of`: how many homes the fleet is a part of: of the broker's queue and of the receipts a second
+    it has its share, so what becomes of one home is what would become of it among so many.
+    `queue_bytes`: of the broker, for all of them.
+    """
+
+    def __init__(
+        self,
+        homes: int,
+        rates: Sequence[tuple[float, float]],
+        seed: int,
+        of: int | None = None,
+        queue_bytes: int = QUEUE_BYTES,
+    ) -> None:
+        share = homes / (of or homes)
+        self._most_bytes, self._receipts_per_s = share * queue_bytes, share * RECEIPTS_PER_S
         self._random = random.Random(seed)  # noqa: S311 (waits and slots of a model)
         self.homes = [
             Home(Delivery(WINDOW, RESEND_INTERVALS * INTERVAL_S, self._draw, several=True))
@@ -174,7 +188,7 @@ class Fleet:
         size = STATUS_BYTES if keys is None else BATCH_BYTES * len(keys)
         self.tally.statuses += keys is None
         self.tally.reports += keys is not None
-        if self._queued_bytes + size > QUEUE_BYTES:
+        if self._queued_bytes + size > self._most_bytes:
             self.tally.dropped += 1
             return
         self._queued_bytes += size
@@ -237,7 +251,7 @@ class Fleet:
             home.receipt_s = later_s
             self._at(later_s, 3, at)
             return
-        self._post_s = self.now_s + 1 / RECEIPTS_PER_S
+        self._post_s = self.now_s + 1 / self._receipts_per_s
         home.receipt_s = None
         home.delivery.received(home.receipt(), self.now_s)
         if home.delivery.due:
