@@ -4,7 +4,8 @@
 
 He knows that it is one of the two, all day, each as likely, and guesses by Bayes' rule from the
 eight reports of a day at ε 1. *Usual plan*: hybrid, 16 points, at the least θ that the default
-bounds admit; *sharpest*: the best of all admitted forms of `attacker`. Exact laws of eight reports,
+bounds admit; *sharpest*: the best of all admitted forms of `attacker`, from there up to thrice that
+θ, also where an owner writes `sharpness = 4`. Exact laws of eight reports,
 by convolution of log-likelihood ratios on a grid of 0.001. Held by `tests/studies/prying`.
 """
 
@@ -15,17 +16,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from edge_ldp import Hybrid
+from edge_ldp import Hybrid, SquareWave
 from edge_ldp.protocol.plan_bounds import PlanBounds, least_theta
 from studies.prying.attacker import RATIO, admitted
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from edge_ldp import Mechanism
     from studies.prying.attacker import Floats
 
 REPORTS = 8
 PAIR = (400, 700)  # W
 RANGES = ((0, 43_470), (0, 17_250), (550, 1054))
+DEFAULT, TIGHTER = PlanBounds(), PlanBounds(sharpness=4)
+WIDER = 20  # tenths of θ more
 _STEP = 1e-3
 
 
@@ -56,7 +61,7 @@ def error(first: Floats, second: Floats, reports: int = REPORTS) -> float:
 
 def usual(low: int, ceiling: int) -> Mechanism:
     """Return the hybrid at the least θ of a range."""
-    shape, form = PlanBounds(), Hybrid(epsilon=1, low=low, high=ceiling, size=16)
+    shape, form = DEFAULT, Hybrid(epsilon=1, low=low, high=ceiling, size=16)
     theta = least_theta(form, shape, low=low, ceiling=ceiling, ratio=RATIO)
     return Hybrid.from_plan({**form.to_plan(), "high": theta})
 
@@ -67,18 +72,29 @@ def confused(mechanism: Mechanism, shift: int = 0) -> float:
     return error(first, second)
 
 
-def sharpest(low: int, ceiling: int) -> float:
-    """Return the least error of all admitted forms; a range from `low` on is one from 0."""
-    forms = admitted(PlanBounds(), ceiling - low)
-    return min(confused(form, shift=low) for form in forms)
+def sharpest(low: int, ceiling: int, shape: PlanBounds = DEFAULT) -> float:
+    """Return the least error of all admitted forms and θ; a range from `low` on is one from 0."""
+    forms = admitted(shape, ceiling - low)
+    return min(confused(one, shift=low) for form in forms for one in _wider(form, ceiling - low))
+
+
+def _wider(form: Mechanism, ceiling: int) -> Iterator[Mechanism]:
+    """Yield a form and, of a sum, the same at higher θ, where its borders lie elsewhere."""
+    yield form
+    if not isinstance(form, SquareWave):
+        for tenths in range(1, WIDER + 1):
+            theta = form.high * (10 + tenths) // 10
+            if theta <= ceiling:
+                yield type(form).from_plan({**form.to_plan(), "high": theta})
 
 
 def main() -> int:
     """Print the table."""
-    sys.stdout.write("low, ceiling      usual plan  sharpest\n")
+    sys.stdout.write("low, ceiling      usual plan  sharpest  with sharpness = 4\n")
     for low, ceiling in RANGES:
         row = f"{low:>5} {ceiling:>8} W  {confused(usual(low, ceiling)):>10.1%}"
-        sys.stdout.write(f"{row}  {sharpest(low, ceiling):>8.1%}\n")
+        least = (sharpest(low, ceiling, shape) for shape in (DEFAULT, TIGHTER))
+        sys.stdout.write(f"{row}  {'  '.join(f'{one:>8.1%}' for one in least)}\n")
     return 0
 
 

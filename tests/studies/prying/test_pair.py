@@ -7,7 +7,7 @@ import pytest
 from agent.commands.invited import USUAL_FUSE_W
 from edge_ldp import StochasticRounding
 from edge_ldp.ratio import floor_ratio
-from studies.prying.pair import REPORTS, confused, error, law, sharpest, usual
+from studies.prying.pair import REPORTS, TIGHTER, confused, error, law, sharpest, usual
 
 
 def test_the_error_of_eight_coins_is_the_binomial_one() -> None:
@@ -21,5 +21,6 @@ def test_the_error_of_eight_coins_is_the_binomial_one() -> None:
 def test_the_span_that_is_taken_unasked_hides_what_a_narrow_one_tells_PLN_19() -> None:
     assert confused(usual(0, USUAL_FUSE_W)) >= 0.37
     assert sharpest(0, USUAL_FUSE_W) >= 0.33
+    assert sharpest(0, USUAL_FUSE_W, TIGHTER) >= 0.37
     assert confused(usual(550, 1054)) <= 0.1, "the control: 9 % for the range of the attack"
     assert REPORTS == 8
