@@ -7,7 +7,7 @@ them by its MQTT discovery.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import to_builtins
 from msgspec.structs import asdict
@@ -57,7 +57,7 @@ class AnnouncedAnswer(AnswerPart, frozen=True, kw_only=True):
     """
 
     fleet: str
-    announced: dict[str, dict[str, object] | None]
+    announced: dict[str, dict[str, Any] | None]
 
 
 def announcements(

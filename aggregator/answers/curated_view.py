@@ -19,6 +19,7 @@ from aggregator.answers.parts import (
     Seconds,
     Span,
     UnitSlots,
+    WholeSlots,
 )
 from aggregator.answers.units import clock_text, csv_text, energies, iso, text_table
 from aggregator.counting.retention import HOUR_S
@@ -53,7 +54,7 @@ class CuratedSum(AnswerPart, frozen=True, kw_only=True):
     to_s: Seconds
     from_: Iso | None = field(name="from")
     to: Iso | None
-    total: UnitSlots | None
+    total: WholeSlots | None
     low: UnitSlots | None
     high: UnitSlots | None
     energy_kwh: Kwh | None

@@ -67,7 +67,7 @@ def add_question(
 ) -> argparse.ArgumentParser:
     """Add a command that prints what a question is told; `kind`: of its answers."""
     sub = add_command(commands, question, kind, has_csv=has_csv)
-    sub.set_defaults(command=partial(_ask, question), question=question, kind=kind)
+    sub.set_defaults(command=partial(_ask, question), question=question)
     return sub
 
 
@@ -95,7 +95,7 @@ def add_command(
         forms.add_argument("--json", action="store_true", help="for machines")
         if has_csv:
             forms.add_argument("--csv", action="store_true", help="for spreadsheets")
-    sub.set_defaults(command=command)
+    sub.set_defaults(command=command, kind=kind)
     return sub
 
 

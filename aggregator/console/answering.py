@@ -1,18 +1,17 @@
 """The processes of the console that answer: they keep the store open, for reading only.
 
-A question is put to the command's own function, and what that prints is the answer. They are apart
+A question is put to the command's own function, and what it tells is the answer. They are apart
 from the process that others reach, which is asked by anybody and may open nothing: so it can ask,
 too, but nothing else. And an estimate takes a second, which holds up no other viewer so.
 """
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import signal
 import time
-from contextlib import contextmanager, nullcontext, redirect_stderr, redirect_stdout, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -27,7 +26,7 @@ from aggregator.commands.common import (
 )
 from aggregator.config import AggregatorConfig, ConfigError, StoreTable, load_config
 from aggregator.console.pages import FILES, PAGES, PageRequest
-from aggregator.console.questions import QUESTIONS, QuestionError, parser, words_of
+from aggregator.console.questions import QUESTIONS, QuestionError, parsed, parser, words_of
 from aggregator.enrolment.tokens import Tokens
 from aggregator.errors import StoreError
 from aggregator.store.opening import open_reader
@@ -36,6 +35,7 @@ from edge_ldp.service.confinement import end_with_parent
 from edge_ldp.sums import main as forecast
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Callable, Iterator, Sequence
     from contextlib import AbstractContextManager
     from socket import socket
@@ -113,11 +113,12 @@ class Desk:
         question = QUESTIONS[name]
         try:
             words = words_of(question, given)
+            if question.made:
+                return self.make(question.made, given)
+            args = parsed(question, ["-c", self._file], words)
         except QuestionError as exc:
             return Reply(EXIT_CONFIG, b"", str(exc))
-        if question.made:
-            return self.make(question.made, given)
-        return self._careful(lambda: self._run(question, words))
+        return self._careful(lambda: self._run(question, args))
 
     def make(self, name: str, given: Given) -> Reply:
         """Return what a page is made of, or what it gives to be kept."""
@@ -148,29 +149,16 @@ class Desk:
         if reader is not None:
             reader.close()
 
-    def _run(self, question: ApiQuestion, words: list[str]) -> Reply:
-        if question.program == "aggregator":
-            args = parser().parse_args([*question.words, "-c", self._file, "--json", *words])
-            if hasattr(args, "question"):
-                settle_times(args, self._config)
-                told = args.question(args, self._config, self._open())
-                text = "" if told.answer is None else answer_json(told.answer)
-                return Reply(told.code, text.encode(), told.reason)
-        out, err = io.StringIO(), io.StringIO()
-        with redirect_stdout(out), redirect_stderr(err):
+    def _run(self, question: ApiQuestion, args: argparse.Namespace) -> Reply:
+        if question.program == "forecast":
             try:
-                if question.program == "forecast":
-                    code = forecast.main(["--json", *words])
-                else:
-                    args = parser().parse_args(
-                        [*question.words, "-c", self._file, "--json", *words]
-                    )
-                    args.opened = (self._config, self._open())
-                    code = int(args.command(args))
-            except SystemExit:  # argparse has said why
-                code = EXIT_CONFIG
-        last_line = err.getvalue().strip().rpartition("\n")[2]
-        return Reply(code, out.getvalue().encode(), last_line)
+                return Reply(0, f"{json.dumps(forecast.forecast_view(args))}\n".encode(), "")
+            except EdgeLdpError as exc:
+                return Reply(EXIT_CONFIG, b"", str(exc))
+        settle_times(args, self._config)
+        told = args.question(args, self._config, self._open())
+        text = "" if told.answer is None else answer_json(told.answer)
+        return Reply(told.code, text.encode(), told.reason)
 
     def _careful(
         self, work: Callable[[], Reply], limit: AbstractContextManager[None] | None = None
@@ -183,8 +171,6 @@ class Desk:
             return Reply(EXIT_BUSY, b"", f"not done in {LIMIT_S:.0f} s: ask for less")
         except ConfigError as exc:
             return Reply(EXIT_CONFIG, b"", f"{exc.key}: {exc.expected}")
-        except QuestionError as exc:
-            return Reply(EXIT_CONFIG, b"", str(exc))
         except StoreError as exc:
             self.close()
             return Reply(EXIT_STORE, b"", str(exc))

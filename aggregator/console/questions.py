@@ -1,23 +1,40 @@
 """What the API can be asked: commands that only read, by the options that they themselves take.
 
-A question is answered by the very command that an operator would type, with --json, so that the
-API gives what the command line gives, to the bit. What is no question here cannot be asked.
+A question is put to the very function that a command asks, with the options that this would take,
+so the API gives what --json prints, to the bit. What is no question here cannot be asked. The
+description of the API, and the schema of every answer, are made from the answers' classes.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from inspect import cleandoc
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from msgspec.json import schema_components
+
+from aggregator.answers.announcement import AnnouncedAnswer, AnnouncedSums
+from aggregator.answers.audit import AuditAnswer
+from aggregator.answers.check_view import CheckAnswer
+from aggregator.answers.completeness import AccountAnswer
+from aggregator.answers.curated_view import ReleasedAnswer
+from aggregator.answers.curve_answer import CurveAnswer
+from aggregator.answers.device_view import DevicesAnswer, GroupsAnswer
+from aggregator.answers.dossier import DossierAnswer
+from aggregator.answers.fleet import StatusAnswer
+from aggregator.answers.plan_view import ProposedPlan, StandingPlan, ThetaAnswer
+from aggregator.answers.query_answer import QueryAnswer
+from aggregator.answers.stream_view import StreamsAnswer
 from aggregator.commands import devices, figures, plan, read, streams
 from edge_ldp.arguments import Parser
 from edge_ldp.sums import main as forecast
-from edge_ldp.version import __version__
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable, Mapping
+
+    from aggregator.answers.parts import AnswerPart
 
 # of every command, and not the asker's to choose; of the forecast, what reads and writes files;
 # what the store itself tells of single devices
@@ -29,7 +46,8 @@ FORMATS = {
     "csv": "text/csv; charset=utf-8",
     "arrow": "application/vnd.apache.arrow.stream",
 }
-SCHEMAS = {FORMATS["json"]: {"type": "object"}, FORMATS["csv"]: {"type": "string"}}
+API_VERSION = "1.0"  # the second number rises with what is added; what goes is another /api/v2
+REF = "#/components/schemas/{name}"
 MOST_VALUES = 50  # of one parameter that may be repeated
 
 
@@ -39,11 +57,13 @@ class QuestionError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ApiQuestion:
-    """`words` of `edge-ldp PROGRAM`; `rows`: where in its JSON the rows of a table stand.
+    """`words` of `edge-ldp PROGRAM`, and the class of its answers, None where it is a file's text.
 
-    `made`: the page that is what the command prints, or writes; it has no tables.
+    `rows`: the fields of an answer that the rows of a table stand in. `made`: the page that is what
+    the command prints, or the file that it writes; these have no tables.
     """
 
+    kind: type[AnswerPart] | None
     words: tuple[str, ...]
     rows: tuple[str, ...] = ()
     program: str = "aggregator"
@@ -51,26 +71,27 @@ class ApiQuestion:
 
 
 QUESTIONS: dict[str, ApiQuestion] = {
-    "status": ApiQuestion(("status",), ("streams",)),
-    "completeness": ApiQuestion(("completeness",), ("devices",)),
-    "query": ApiQuestion(("query",), ("whole", "groups")),
-    "quantiles": ApiQuestion(("query",), ("quantiles",)),
-    "ranges": ApiQuestion(("query",), ("ranges",)),
-    "load-curve": ApiQuestion(("load-curve",), ("hours", "days", "weeks")),
-    "released": ApiQuestion(("released",), ("released",)),
-    "theta": ApiQuestion(("theta",), ("theta",)),
-    "plan": ApiQuestion(("plan", "show"), ("plan",)),
-    "devices": ApiQuestion(("devices", "list"), ("devices",)),
-    "groups": ApiQuestion(("devices", "groups"), ("groups",)),
-    "streams": ApiQuestion(("streams", "list"), ("streams",)),
-    "audit": ApiQuestion(("audit",), ("audit",)),
-    "announced": ApiQuestion(("announced",)),
-    "check": ApiQuestion(("check",), made="check"),  # no process of the console opens a key
-    "plan/propose": ApiQuestion(("plan", "propose")),
-    "forecast": ApiQuestion((), ("forecasts",), "forecast"),
-    "dossier": ApiQuestion((), program="dossier", made="privacy"),
-    "plan/message": ApiQuestion(("plan", "show"), made="message"),
-    "plan/certificate": ApiQuestion(("plan", "show"), made="certificate"),
+    "status": ApiQuestion(StatusAnswer, ("status",), ("streams",)),
+    "completeness": ApiQuestion(AccountAnswer, ("completeness",), ("devices",)),
+    "query": ApiQuestion(QueryAnswer, ("query",), ("whole", "groups")),
+    "quantiles": ApiQuestion(QueryAnswer, ("query",), ("quantiles",)),
+    "ranges": ApiQuestion(QueryAnswer, ("query",), ("ranges",)),
+    "load-curve": ApiQuestion(CurveAnswer, ("load-curve",), ("hours", "days", "weeks")),
+    "released": ApiQuestion(ReleasedAnswer, ("released",), ("released",)),
+    "theta": ApiQuestion(ThetaAnswer, ("theta",), ("theta",)),
+    "plan": ApiQuestion(StandingPlan, ("plan", "show"), ("plan",)),
+    "devices": ApiQuestion(DevicesAnswer, ("devices", "list"), ("devices",)),
+    "groups": ApiQuestion(GroupsAnswer, ("devices", "groups"), ("groups",)),
+    "streams": ApiQuestion(StreamsAnswer, ("streams", "list"), ("streams",)),
+    "audit": ApiQuestion(AuditAnswer, ("audit",), ("audit",)),
+    "announced": ApiQuestion(AnnouncedAnswer, ("announced",)),
+    # no process of the console opens a key
+    "check": ApiQuestion(CheckAnswer, ("check",), made="check"),
+    "plan/propose": ApiQuestion(ProposedPlan, ("plan", "propose")),
+    "forecast": ApiQuestion(None, (), ("forecasts",), "forecast"),
+    "dossier": ApiQuestion(DossierAnswer, (), program="dossier", made="privacy"),
+    "plan/message": ApiQuestion(None, ("plan", "show"), made="message"),
+    "plan/certificate": ApiQuestion(None, ("plan", "show"), made="certificate"),
 }
 SAID = {
     "plan/message": "the plan in force as published, for edge-ldp certify --plan",
@@ -89,6 +110,12 @@ class _Asked(Parser):
 
 
 @cache
+def forecasting() -> argparse.ArgumentParser:
+    """Return the parser of `edge-ldp forecast`."""
+    return forecast.parser(_Asked)
+
+
+@cache
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the commands that only read, as `edge-ldp aggregator` has them."""
     made = _Asked(prog="edge-ldp aggregator")
@@ -96,6 +123,13 @@ def parser() -> argparse.ArgumentParser:
     for part in (read, figures, devices, plan, streams):
         part.add(commands)
     return made
+
+
+def parsed(question: ApiQuestion, config: list[str], words: list[str]) -> argparse.Namespace:
+    """Return what a command would be told by `words`, and by --json; raises QuestionError."""
+    if question.program == "forecast":
+        return forecasting().parse_args(["--json", *words])
+    return parser().parse_args([*question.words, *config, "--json", *words])
 
 
 def words_of(question: ApiQuestion, given: Iterable[tuple[str, str]]) -> list[str]:
@@ -137,18 +171,33 @@ def parameters(question: ApiQuestion) -> dict[str, dict[str, Any]]:
 
 def openapi() -> dict[str, Any]:
     """Return the description of the API for machines (OpenAPI 3.1)."""
-    paths = {f"/api/v1/{name}": {"get": _operation(name, one)} for name, one in QUESTIONS.items()}
+    kinds = {one.kind: None for one in QUESTIONS.values() if one.kind is not None}
+    schemas, parts = schema_components([*kinds, AnnouncedSums], ref_template=REF)
+    answers: dict[type[AnswerPart] | None, dict[str, Any]] = {None: {"type": "object"}}
+    answers.update(zip(kinds, schemas, strict=False))
+    paths = {
+        f"/api/v1/{name}": {"get": _operation(name, one, answers[one.kind])}
+        for name, one in QUESTIONS.items()
+    }
     said = "What `edge-ldp … --json` prints, to the bit. Read-only."
     return {
         "openapi": "3.1.0",
-        "info": {"title": "edge-ldp console", "version": __version__, "description": said},
+        "info": {"title": "edge-ldp console", "version": API_VERSION, "description": said},
         "paths": paths,
-        "components": {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
+        "components": {
+            "schemas": {name: _told(part) for name, part in parts.items()},
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
         "security": [{}, {"token": []}],
     }
 
 
-def _operation(name: str, question: ApiQuestion) -> dict[str, Any]:
+def _told(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return a class's schema with its docstring as it is read."""
+    return {**schema, "description": cleandoc(schema.get("description", ""))}
+
+
+def _operation(name: str, question: ApiQuestion, answer: dict[str, Any]) -> dict[str, Any]:
     form = {"help": "json; csv, arrow: the rows alone", "many": False, "flag": False}
     takes = parameters(question)
     types = [FORMATS["json"]]
@@ -164,10 +213,11 @@ def _operation(name: str, question: ApiQuestion) -> dict[str, Any]:
         "503": "the store cannot be read now: the reason is given",
     }
     problem = {"application/json": {"schema": {"type": "object", "required": ["error"]}}}
+    schemas = {FORMATS["json"]: answer, FORMATS["csv"]: {"type": "string"}}
     fine = {
         "description": command,
         "headers": {"edge-ldp-exit-code": {"schema": {"type": "integer"}}},
-        "content": {one.partition(";")[0]: {"schema": SCHEMAS.get(one, {})} for one in types},
+        "content": {one.partition(";")[0]: {"schema": schemas.get(one, {})} for one in types},
     }
     return {
         "operationId": name,
@@ -192,7 +242,7 @@ def _parameter(name: str, option: Mapping[str, Any]) -> dict[str, Any]:
 
 def _actions(question: ApiQuestion) -> list[argparse.Action]:
     """Return what the parser of a command takes; argparse has no public word for it."""
-    at = forecast.parser() if question.program == "forecast" else parser()
+    at = forecasting() if question.program == "forecast" else parser()
     for word in question.words:
         below = next(one for one in at._actions if isinstance(one.choices, dict))  # noqa: SLF001
         at = below.choices[word]  # type: ignore[index] # checked just above

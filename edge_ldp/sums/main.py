@@ -58,7 +58,27 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-def _forecast(args: argparse.Namespace) -> None:
+def forecast_view(args: argparse.Namespace) -> dict[str, object]:
+    """Return what --json prints; raises EdgeLdpError, OSError."""
+    study, modes, _ = _study(args)
+    return _view(args, study, modes)
+
+
+def _view(
+    args: argparse.Namespace, study: ForecastStudy, modes: Sequence[Sequence[ModeChoice]]
+) -> dict[str, object]:
+    told = [
+        {"homes": each.fleet.homes, "choices": modes_view(one)}
+        for each, one in zip(study.by_homes, modes, strict=False)
+    ]
+    view = {} if args.mode == "sums" else study_view(study)
+    return view | ({"modes": told} if modes else {})
+
+
+def _study(
+    args: argparse.Namespace,
+) -> tuple[ForecastStudy, list[Sequence[ModeChoice]], list[Forecast]]:
+    """Return the forecasts, which mode is better for each, and those of a picture's curve."""
     if args.picture is not None and args.picture.suffix not in PICTURES:
         raise ParameterError("--picture", f"a file that ends with one of {', '.join(PICTURES)}")
     law = _law(args)
@@ -74,18 +94,18 @@ def _forecast(args: argparse.Namespace) -> None:
         [next(found) for _ in fleets],
         [next(found) for _ in others],
     )
-    modes = []
+    modes: list[Sequence[ModeChoice]] = []
     if args.mode != "local":
         modes = [choices(each, law, questions) for each in study.by_homes]
+    return study, modes, list(found)
+
+
+def _forecast(args: argparse.Namespace) -> None:
+    study, modes, curve = _study(args)
     if args.picture is not None:
-        _draw(study, list(found), modes, args.picture)
+        _draw(study, curve, modes, args.picture)
     if args.json:
-        told = [
-            {"homes": each.fleet.homes, "choices": modes_view(one)}
-            for each, one in zip(study.by_homes, modes, strict=False)
-        ]
-        view = {} if args.mode == "sums" else study_view(study)
-        sys.stdout.write(json.dumps(view | ({"modes": told} if modes else {})) + "\n")
+        sys.stdout.write(json.dumps(_view(args, study, modes)) + "\n")
         return
     parts = [] if args.mode == "sums" else [study_text(study)]
     for each, one in zip(study.by_homes, modes, strict=False):
@@ -205,10 +225,10 @@ def _homes(given: str) -> list[int]:
     return list(map(int, parts))
 
 
-def parser() -> argparse.ArgumentParser:
+def parser(kind: type[Parser] = Parser) -> argparse.ArgumentParser:
     """Return what the arguments are."""
     shipped = f"{SHIPPED.reports}/{SHIPPED.slots}"
-    made = Parser(
+    made = kind(
         prog="edge-ldp forecast",
         description=(__doc__ or "").split("\n\n")[1],
         epilog=f"--json: {study_view.__doc__}",
