@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from inspect import cleandoc
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from msgspec.json import schema_components
@@ -193,8 +192,8 @@ def openapi() -> dict[str, Any]:
 
 
 def _told(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return a class's schema with its docstring as it is read."""
-    return {**schema, "description": cleandoc(schema.get("description", ""))}
+    """Return a class's schema, its docstring in a line."""
+    return {**schema, "description": " ".join(schema.get("description", "").split())}
 
 
 def _operation(name: str, question: ApiQuestion, answer: dict[str, Any]) -> dict[str, Any]:
