@@ -15,6 +15,7 @@ from edge_ldp.protocol.released import FIRST_SUMS_KEY
 from edge_ldp.ratio import exact_epsilon
 
 _KEYS = {"slot_seconds": "slot_seconds", "block": "sums.block_hours", "epsilon": "sums.share"}
+_ENOUGH = "a share that makes ε above 2**-16 and at most 32 in any window"
 LEAST_BLOCK_SLOT_S = 300  # shorter slots in blocks would take minutes to count
 
 
@@ -116,5 +117,6 @@ def sums_faults(config: AgentConfig) -> list[tuple[str, str]]:
                 _terms(config, at, stream)
             except ParameterError as exc:
                 key = _KEYS.get(exc.name, f"sums.{exc.name}")
-                faults.append((f"streams[{at}].{key}", exc.expected))
+                expected = _ENOUGH if exc.name == "epsilon" else exc.expected
+                faults.append((f"streams[{at}].{key}", expected))
     return faults

@@ -131,6 +131,7 @@ def test_what_does_not_divide_the_day_or_add_up_is_refused_by_its_key_AGT_33(
         ({"policy": "lifetime = { reports = 9 }"}, "policy.lifetime"),
         ({"stream": SUMS + "cells = 24\nblock_hours = 4\n", "slot_seconds": 60}, "block_hours"),
         ({"quantities": ("power", "energy_import")}, "streams.sums.share"),
+        ({"policy": "epsilon = 8"}, "share: expected a share that makes ε .* at most 32"),
     ],
 )
 def test_what_sums_cannot_stand_beside_is_refused_AGT_33(changes: dict[str, Any], key: str) -> None:

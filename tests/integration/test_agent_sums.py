@@ -1,0 +1,148 @@
+"""An agent that sums a simulated meter's periods: through a broker, and to an aggregator."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import signal
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pytest
+
+from aggregator.errors import StoreError
+from edge_ldp.device.sums_frame import decode_sums
+from edge_ldp.protocol.released import FIRST_SUMS_KEY
+from tests.agent.samples import FLEET, make_plan
+from tests.agent.summed import BOTH, SUMS, in_memory
+from tests.integration.agent_bench import (
+    PATIENT,
+    Agent,
+    Hub,
+    fast_clock,
+    listening,
+    part,
+    playing,
+    until,
+)
+from tests.integration.aggregator_bench import Aggregator
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from edge_ldp.device.sums_frame import SumsFrame
+    from tests.integration.conftest import RealBroker
+
+pytestmark = pytest.mark.integration
+REACH = 28  # scales of noise that one cell in 2^40 is beyond
+MEAN_W, OFF_W = 400, 4 * 800  # of the meter's nine readings in turn
+
+
+def releases(hub: Hub, device: str) -> list[SumsFrame]:
+    """Return what came of sums."""
+    return [
+        decode_sums(payloads[0])
+        for (stream, _), payloads in sorted(hub.payloads[device].items())
+        if stream >= FIRST_SUMS_KEY
+    ]
+
+
+def has_released(hub: Hub, device: str, periods: int) -> bool:
+    return len(releases(hub, device)) >= periods
+
+
+async def test_periods_leave_as_sums_beside_reports_over_a_kill_AGT_34(
+    tmp_path: Path, broker: RealBroker
+) -> None:
+    with in_memory():
+        agent = Agent(
+            tmp_path / "a",
+            broker,
+            fast_clock(60),
+            stream=BOTH + "cells = 4\nleast_share = 0\n",
+            window=(8, 4),
+            policy="epsilon = 8",
+            sending="jitter_s = 0\nreceipt_interval_s = 9000",
+            meter=PATIENT,
+        )
+        async with listening(broker) as hub, playing(agent):
+            await hub.publish(make_plan())
+            agent.start()
+            await until(partial(has_released, hub, agent.device, 1))
+            agent.end(signal.SIGKILL)
+            agent.start()
+            await until(partial(has_released, hub, agent.device, 3))
+            await part(hub, agent)
+        found = releases(hub, agent.device)
+        assert [one.batch for one in found] == list(range(1, 1 + len(found)))
+        assert len({one.period for one in found}) == len(found)
+        assert len(hub.slots(agent.device)) > 96
+        for one in found:
+            assert (one.name, one.unit, one.cells, one.days) == ("power", "W", 4, 1)
+            assert one.scale == 500  # 4,000 W, four slots, half of ε 64
+            for n, y in zip(one.n, one.y, strict=True):
+                assert n <= 24
+                assert abs(y - MEAN_W * n) <= OFF_W + REACH * one.scale
+        assert max(sum(one.n) for one in found) > 48
+        account = next(one for one in agent.status()["streams"] if one["stream"] == FIRST_SUMS_KEY)
+        assert account["created"] == len(found)
+        assert "damaged" not in agent.log.read_text()
+
+
+def has_settled(aggregator: Aggregator, periods: int) -> bool:
+    try:
+        return len(kept_by(aggregator)) >= periods
+    except StoreError:  # not yet made
+        return False
+
+
+def kept_by(aggregator: Aggregator) -> list[SumsFrame]:
+    """Return the homes' sums that an aggregator took, in order of time."""
+    rows = aggregator.read(lambda reader: reader.period_sums("power", 0, 1 << 40))
+    found = [decode_sums(row.payload) for row in rows]
+    return sorted(found, key=lambda one: one.period)
+
+
+async def test_an_aggregator_takes_what_an_agent_summed_and_answers_from_it(
+    tmp_path: Path, broker: RealBroker
+) -> None:
+    """Created = counted + kept: each period is one report, under its own number."""
+    clock = fast_clock(60)
+    aggregator = Aggregator(tmp_path, broker)
+    lines = aggregator.config.read_text()
+    for old, new in (
+        ('fleet = "demo"', f'fleet = "{FLEET}"'),
+        ("origin_s = 1700000000", f"origin_s = {clock.origin_s!r}"),
+        ("ceiling = 4095", "ceiling = 4000"),
+        ("slot_seconds = 1\n", "slot_seconds = 900\n"),
+    ):
+        assert old in lines
+        lines = lines.replace(old, new)
+    lines = re.sub(r"started_s = .*", f"started_s = {clock.started_s!r}", lines)
+    aggregator.config.write_text(re.sub(r"rate = .*", f"rate = {clock.rate!r}", lines))
+    with in_memory():
+        agent = Agent(
+            tmp_path / "a",
+            broker,
+            clock,
+            stream=SUMS.replace("share = 1", "share = 0.5") + "least_share = 0\n",
+            window=(8, 4),
+            policy="epsilon = 8",
+            meter=PATIENT,
+        )
+        try:
+            async with playing(agent):
+                aggregator.start()
+                agent.start()
+                await until(partial(has_settled, aggregator, 2))
+                assert await asyncio.to_thread(agent.end) == 0
+        finally:
+            aggregator.end()
+        account = next(one for one in agent.status()["streams"] if one["stream"] == FIRST_SUMS_KEY)
+    found = kept_by(aggregator)
+    assert {one.batch for one in found} <= set(range(1, account["created"] + 1))
+    assert len({one.period for one in found}) == len(found) >= 2
+    for one in found:
+        assert one.scale == 500
+        assert abs(one.y[0] - MEAN_W * one.n[0]) <= OFF_W + REACH * one.scale
+    assert set(aggregator.refused()) <= {"duplicate"}  # sent again before a receipt came
