@@ -17,7 +17,9 @@ from aggregator.answers.local_time import Spans
 from aggregator.answers.lookup import read_counted, read_facts
 from aggregator.answers.parts import AnswerPart, Seconds, Span
 from aggregator.answers.query import Figures, answer
+from aggregator.answers.sums_answer import SumPeriod, read_sums_answer
 from aggregator.answers.units import energy_kwh
+from edge_ldp.device.sums import DAY_S, MAX_DAYS
 from edge_ldp.protocol.messages import topic
 from edge_ldp.version import __version__
 
@@ -36,7 +38,10 @@ class AnnouncedFigures(Figures, frozen=True, kw_only=True):
 
 
 class AnnouncedSums(AnswerPart, frozen=True, kw_only=True):
-    """A stream's message: v, stream, unit, slot_seconds, the last hour and day that are over."""
+    """A stream's message: v, stream, unit, slot_seconds, the last hour and day that are over.
+
+    And the last period of which homes sent their own sums.
+    """
 
     v: int = 1
     stream: str
@@ -44,6 +49,7 @@ class AnnouncedSums(AnswerPart, frozen=True, kw_only=True):
     slot_seconds: Span
     hour: AnnouncedFigures
     day: AnnouncedFigures
+    sums: SumPeriod | None
 
 
 class AnnouncedAnswer(AnswerPart, frozen=True, kw_only=True):
@@ -52,7 +58,8 @@ class AnnouncedAnswer(AnswerPart, frozen=True, kw_only=True):
     fleet; announced: message (an object) by topic; null where the topic is to be cleared, as of a
     retired stream. A message of a stream: v, stream, unit, slot_seconds; hour and day, the last
     ones that have been over for [announce] delay_s, a day being one of [query] zone: since_s,
-    until_s (UTC), and what `query` answers for that range as `whole`. Others are for Home
+    until_s (UTC), and what `query` answers for that range as `whole`; sums: of the last period of
+    which homes sent sums, as of `query`, null without any. Others are for Home
     Assistant's MQTT discovery.
     """
 
@@ -114,7 +121,25 @@ def _sums(
         slot_seconds=stream.slot_seconds,
         hour=_whole(reader, config, stream, *Spans(stream, "hour", zone).over(now_s)),
         day=_whole(reader, config, stream, *Spans(stream, "day", zone).over(now_s)),
+        sums=_last_period(reader, config, stream, now_s),
     )
+
+
+def _last_period(
+    reader: Reader, config: AggregatorConfig, stream: StreamTable, now_s: int
+) -> SumPeriod | None:
+    with reader.snapshot():
+        found = read_sums_answer(
+            reader,
+            stream,
+            since_s=now_s - 2 * MAX_DAYS * DAY_S,
+            until_s=now_s,
+            group=None,
+            least=config.query.min_devices,
+            enrolled=reader.may_report(),
+            zone=config.zone(stream),
+        )
+    return None if found is None else max(found.periods, key=lambda one: one.to_s)
 
 
 def _whole(

@@ -45,7 +45,7 @@ FORMATS = {
     "csv": "text/csv; charset=utf-8",
     "arrow": "application/vnd.apache.arrow.stream",
 }
-API_VERSION = "1.0"  # the second number rises with what is added; what goes is another /api/v2
+API_VERSION = "1.1"  # the second number rises with what is added; what goes is another /api/v2
 REF = "#/components/schemas/{name}"
 MOST_VALUES = 50  # of one parameter that may be repeated
 
