@@ -63,7 +63,10 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _evaluate(args: argparse.Namespace, command: str, console: Console) -> int:
-    study = import_module(f"studies.evaluate.{args.study}").STUDY
+    if args.mode == "sums" and args.study != "sums":
+        raise InputError("--mode", args.mode, "of the study sums alone", "leave it out")
+    name = "period_sums" if args.mode == "sums" else args.study
+    study = import_module(f"studies.evaluate.{name}").STUDY
     options, sets = _options(args), _sets(args, study)
     drawn = _drawn(study, args.only)
     tasks = _tasks(study, sets, options, drawn)
@@ -170,6 +173,7 @@ def _parser() -> argparse.ArgumentParser:
         "--homes", type=int, default=1, metavar="N", help="--values is N homes' blocks in a row (1)"
     )
     add("--slots-per-day", type=int, default=24, metavar="N", help="of --values of homes (24)")
+    add("--mode", choices=("local", "sums"), default="local", help="sums: of reports, or at home")
     add("--sets", metavar="NAME[,NAME…]", help="built-in data instead of the study's choice")
     add("--data", type=Path, metavar="DIR", help="files of sets that are not installed")
     add("--epsilon", metavar="E[,E…]", help="budgets of a report instead of the study's")
