@@ -119,8 +119,8 @@ class Utility:
                 break
             agent.start()
             await agent.connected()
-        await until(lambda: self._told(agent)["pending"] == 0, SETTLE_S)
-        account = self._told(agent)
+        await until(lambda: self.told(agent)["pending"] == 0, SETTLE_S)
+        account = self.told(agent)
         made = await asyncio.to_thread(agent.status)
         (stream,) = made["streams"]
         assert account["created"] == stream["created"] == made["reports_ever"]
@@ -129,7 +129,8 @@ class Utility:
         assert account["gaps"] == []
         return account
 
-    def _told(self, agent: Agent) -> dict[str, Any]:
+    def told(self, agent: Agent) -> dict[str, Any]:
+        """Return the account of an agent, as `completeness` has it."""
         record = self.record(agent.device)
         assert record is not None
         told: dict[str, Any] = to_builtins(stream_places((agent.device, 1), record, {1: "power"}))
