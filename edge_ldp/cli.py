@@ -31,16 +31,22 @@ COMMANDS = {
     "agent": Command("read a meter, randomise, report (run, check, read, ports)", _AGENT),
     "aggregator": Command("collect, estimate, choose θ, answer queries", _AGGREGATOR),
     "certify": Command(
-        "prove a mechanism or a plan, or check a certificate", "edge-ldp", "edge_ldp.certify.main"
+        "prove a mechanism or a plan, or check a certificate",
+        "edge-ldp",
+        "edge_ldp.certify.certify_command",
     ),
     "console": Command("look at a fleet in a browser; API, metrics", f"{_AGGREGATOR}[console]"),
     "dossier": Command("what a data-protection officer asks", _AGGREGATOR),
     "estimate": Command(
-        "the density behind a survey's counts, no NumPy", "edge-ldp", "edge_ldp.gateway.main"
+        "the density behind a survey's counts, no NumPy",
+        "edge-ldp",
+        "edge_ldp.gateway.estimate_command",
     ),
     "evaluate": Command("the papers' experiments on any data", _STUDIES),
     "forecast": Command(
-        "intervals to expect, before anything is asked", "edge-ldp[plot]", "edge_ldp.sums.main"
+        "intervals to expect, before anything is asked",
+        "edge-ldp[plot]",
+        "edge_ldp.sums.forecast_command",
     ),
     "keys": Command(
         "make or show the keys that plans are signed with",

@@ -12,8 +12,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 KINDS = {  # its module, unless it comes with the studies
-    "meter": ("firmware_stubs.meters.main", "a DSMR P1 meter on a pseudo-terminal"),
-    "homes": ("firmware_stubs.simulator.main", "homes with real load series on one connection"),
+    "meter": ("firmware_stubs.meters.meter_command", "a DSMR P1 meter on a pseudo-terminal"),
+    "homes": (
+        "firmware_stubs.simulator.homes_command",
+        "homes with real load series on one connection",
+    ),
     "fleet": ("", "a whole fleet's frames at a rate, some of them bad; with edge-ldp-studies"),
 }
 GROUP = "edge_ldp.simulators"

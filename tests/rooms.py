@@ -61,12 +61,12 @@ ROOMS = {
         "proofs of a mechanism, an oracle, a plan or a home's sums, from its integers",
         "edge_ldp/device edge_ldp/mechanisms edge_ldp/oracles edge_ldp/protocol"
         f" edge_ldp/period_sums {BASE}",
-        io="main.py",
+        io="certify_command.py",
     ),
     "edge_ldp/gateway": Room(
         "EMS without NumPy, for a gateway that estimates alone",
         f"edge_ldp/device edge_ldp/mechanisms {BASE}",
-        io="main.py",
+        io="estimate_command.py",
     ),
     "edge_ldp/estimate": Room(
         "densities from counts: EM, EMS, held-out, AHEAD, HH-ADMM, joint",
@@ -78,7 +78,7 @@ ROOMS = {
         "edge_ldp/device edge_ldp/mechanisms edge_ldp/protocol edge_ldp/vectorized"
         f" edge_ldp/period_sums {BASE}",
         "numpy matplotlib importlib",
-        io="main.py",
+        io="forecast_command.py",
     ),
     "edge_ldp/threshold": Room(
         "θ: the papers' rules and ours",

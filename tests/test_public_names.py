@@ -135,7 +135,8 @@ def shared_names(kinds: tuple[type[ast.AST], ...], *, commands: bool) -> dict[st
     places = defaultdict(set)
     for path in SHIPPED:
         place = path.relative_to(ROOT)
-        if not commands and (place.parent.name == "commands" or place.name == "main.py"):
+        named = place.name == "main.py" or place.stem.endswith("_command")
+        if not commands and (place.parent.name == "commands" or named):
             continue
         for node in ast.parse(path.read_text()).body:
             name = getattr(node, "name", "_")

@@ -32,7 +32,7 @@ from aggregator.errors import StoreError
 from aggregator.store.opening import open_reader
 from edge_ldp.device.errors import EdgeLdpError
 from edge_ldp.service.confinement import end_with_parent
-from edge_ldp.sums import main as forecast
+from edge_ldp.sums import forecast_command as forecast
 
 if TYPE_CHECKING:
     import argparse

@@ -27,7 +27,7 @@ from aggregator.answers.query_answer import QueryAnswer
 from aggregator.answers.stream_view import StreamsAnswer
 from aggregator.commands import devices, figures, plan, read, streams
 from edge_ldp.arguments import Parser
-from edge_ldp.sums import main as forecast
+from edge_ldp.sums import forecast_command as forecast
 
 if TYPE_CHECKING:
     import argparse

@@ -13,7 +13,7 @@ from aggregator.counting.period_sums import read_sums, settle_sums, wanted_sums
 from aggregator.counting.quota import Quota
 from aggregator.counting.seen_batches import Outcome
 from aggregator.counting.settle import NONE, read_frames, settle, wanted
-from aggregator.intake.moments import OUTRUN
+from aggregator.intake.last_times import OUTRUN
 from aggregator.intake.receipt_schedule import Delays
 from aggregator.intake.shed import Shed
 from aggregator.store.contract import new_flush
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from aggregator.counting.records import Again, Arrival, Changes, Key, Known, ReleasedArrival
     from aggregator.counting.refusals import Rules
     from aggregator.courier.courier import AnyLink
-    from aggregator.intake.moments import Moments
+    from aggregator.intake.last_times import LastTimes
     from aggregator.intake.receipt_schedule import ReceiptSchedule
     from aggregator.store.contract import Store
     from aggregator.store.store_thread import StoreThread
@@ -136,14 +136,14 @@ class Intake:
         due: ReceiptSchedule,
         make_rules: MakeRules,
         *,
-        moments: Moments,
+        last_times: LastTimes,
         spool: Spool | None = None,
         rules_for: RulesFor | None = None,
         heed: Heed | None = None,
     ) -> None:
         self._heed = heed
         self._others = tuple(topic(config.fleet, kind, "") for kind in ("plan", "presence"))
-        self._moments = moments
+        self._last_times = last_times
         self._spool = spool
         self._fleet = config.fleet
         self._limit = config.intake.flush_messages
@@ -171,7 +171,7 @@ class Intake:
             if again or any(
                 one.payload and not one.topic.startswith(self._statuses) for one in accepted
             ):
-                self._moments.note("report")
+                self._last_times.note("report")
             rules = self._make_rules()
             work = partial(
                 commit,
@@ -186,12 +186,12 @@ class Intake:
             )
             changes = await self._keeper.call(work)
             self._unread = 0
-            self._moments.note("commit")
+            self._last_times.note("commit")
             self._shed.told(again, changes)
             self._shed.learn(accepted, changes)
             self._charge(accepted, changes, rules.now_s)
             if any(reason == Outcome.OUTRUN for reason, _ in changes.refused):
-                self._moments.note(OUTRUN)
+                self._last_times.note(OUTRUN)
             for message in messages:
                 link.ack(message)
             self._due.flushed(changes, asyncio.get_running_loop().time(), self._delays)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from aggregator.courier.courier import AnyLink
-    from aggregator.intake.moments import Moments
+    from aggregator.intake.last_times import LastTimes
     from aggregator.intake.receipt_schedule import ReceiptSchedule
     from aggregator.store.contract import Store
     from aggregator.store.store_thread import StoreThread
@@ -56,7 +56,7 @@ async def post_receipts(  # noqa: PLR0913 (what it works with)
     fleet: str,
     per_second: int,
     *,
-    moments: Moments,
+    last_times: LastTimes,
     seal: ReceiptSeal,
     turns: Turns = _OURS,
     may_post: Callable[[], bool] = lambda: True,
@@ -71,7 +71,7 @@ async def post_receipts(  # noqa: PLR0913 (what it works with)
             continue
         try:
             later = await _post(
-                link, keeper, fleet, devices, moments=moments, seal=seal, turns=turns
+                link, keeper, fleet, devices, last_times=last_times, seal=seal, turns=turns
             )
         except (LinkLostError, asyncio.CancelledError):
             _note(due, devices, loop.time())
@@ -91,7 +91,7 @@ async def _post(  # noqa: PLR0913 (same)
     fleet: str,
     devices: list[str],
     *,
-    moments: Moments,
+    last_times: LastTimes,
     seal: ReceiptSeal,
     turns: Turns,
 ) -> list[str]:
@@ -108,7 +108,7 @@ async def _post(  # noqa: PLR0913 (same)
         ]
         failed = [one for one in await asyncio.gather(*publishing, return_exceptions=True) if one]
         if len(failed) < len(built):
-            moments.note("receipt")
+            last_times.note("receipt")
     finally:  # also when `build` is still under way: calls of the store keep their order
         lost = await keeper.call(turns.give_back)
     failed.sort(key=lambda one: isinstance(one, RefusedError))  # a lost link matters more

@@ -17,7 +17,7 @@ from aggregator.courier.courier import open_courier
 from aggregator.courier.retained import read_retained
 from aggregator.errors import RivalError, StoreError
 from aggregator.intake.intake import Intake, status_topic, topics
-from aggregator.intake.moments import OUTRUN, Moments
+from aggregator.intake.last_times import OUTRUN, LastTimes
 from aggregator.intake.receipt_post import ReceiptSeal, post_receipts
 from aggregator.intake.receipt_schedule import ReceiptSchedule
 from aggregator.plans.publisher import PlanPublisher
@@ -90,7 +90,7 @@ class Service:
         self._keeper = StoreThread(store)
         self._election = Election(worker.lock)
         self._due = ReceiptSchedule()
-        self._moments = Moments(clock)
+        self._last_times = LastTimes(clock)
         self._rivals = Rivals(os.urandom(8).hex(), int(time.time()), clock.rate)
         self._since_s = 0
         self._say_again = asyncio.Event()
@@ -106,7 +106,7 @@ class Service:
             self._keeper,
             self._due,
             desk.rules,
-            moments=self._moments,
+            last_times=self._last_times,
             spool=self._spool,
             rules_for=desk.rules_for,
             heed=self._hear,
@@ -122,7 +122,7 @@ class Service:
         link = OK if self._is_linked else f"{DEGRADED}link down"
         store = f"{DEGRADED}store held" if self._keeper.is_held else OK
         rivals = self._rivals.health(time.monotonic())
-        outrun_s = self._moments.ages.get(OUTRUN, DAY_S)
+        outrun_s = self._last_times.ages.get(OUTRUN, DAY_S)
         outrun = f"{DEGRADED}{_OUTRUN}" if outrun_s < DAY_S else OK
         return combined([link, store, self._desk.health, rivals, outrun])
 
@@ -132,7 +132,7 @@ class Service:
 
         Of report, commit and receipt those that there were since the start.
         """
-        ages = self._moments.ages
+        ages = self._last_times.ages
         return {name: ages[name] for name in _AGES if name in ages}
 
     async def serve(self) -> None:
@@ -142,7 +142,7 @@ class Service:
         """
         draw, attempt = system_draw(), 0
         loop = asyncio.get_running_loop()
-        self._moments.turn(LOST, LINK)
+        self._last_times.turn(LOST, LINK)
         beating = asyncio.create_task(self._beat(), name="heartbeat")
         try:
             await self._desk.load()
@@ -162,7 +162,7 @@ class Service:
             self._keeper.leave(partial(_put_beat, row=self._heartbeat(health)))
             raise
         except asyncio.CancelledError:
-            self._moments.forget(LINK, LOST)
+            self._last_times.forget(LINK, LOST)
             self._keeper.leave(partial(_put_beat, row=self._heartbeat(STOPPED)))
             raise
         finally:
@@ -184,7 +184,7 @@ class Service:
                     break
 
     def _heartbeat(self, health: str) -> BeatRow:
-        times = BeatTimes.of(self._moments.times)
+        times = BeatTimes.of(self._last_times.times)
         return BeatRow(self._worker.name, int(self._clock.now()), health, times)
 
     def _warn_of_loss(self, lost: LinkLostError | RefusedError) -> None:
@@ -214,7 +214,7 @@ class Service:
             return _how_lost(group_exc)
         finally:
             self._was_linked, self._is_linked = self._is_linked, False
-            self._moments.turn(LOST, LINK)
+            self._last_times.turn(LOST, LINK)
             try:
                 await self._say_present(link, online=False)
                 await self._election.resign()
@@ -227,7 +227,7 @@ class Service:
         await link.subscribe(topics(self._config.fleet, self._config.broker.share))
         self._last_reason, self._is_linked = None, True
         self._rivals.linked(time.monotonic())
-        self._moments.turn(LINK, LOST)
+        self._last_times.turn(LINK, LOST)
         _log.info("connected to %s, MQTT %s", self._broker.endpoint, link.protocol)
         self._since_s = int(self._clock.now())
         await self._listen_for_others(link)
@@ -325,7 +325,7 @@ class Service:
             self._due,
             self._config.fleet,
             self._config.intake.receipts_per_s,
-            moments=self._moments,
+            last_times=self._last_times,
             seal=self._receipt_seal,
             turns=self._worker.turns,
             may_post=lambda: self._rivals.is_sure(time.monotonic()),

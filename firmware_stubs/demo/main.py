@@ -25,8 +25,8 @@ from firmware_stubs.demo.ask import AskError
 from firmware_stubs.demo.broker import NoBrokerError
 from firmware_stubs.demo.children import ChildDiedError, Crew
 from firmware_stubs.demo.compare import Comparison, compare, to_json
-from firmware_stubs.demo.curator.main import JSON_KEYS as CURATOR_KEYS
-from firmware_stubs.demo.curator.main import run_demo as run_curator
+from firmware_stubs.demo.curator.curator_demo import JSON_KEYS as CURATOR_KEYS
+from firmware_stubs.demo.curator.curator_demo import run_demo as run_curator
 from firmware_stubs.demo.files import command, console_files
 from firmware_stubs.demo.page import page
 from firmware_stubs.demo.run import Run, TooSlowError

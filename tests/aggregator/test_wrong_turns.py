@@ -27,7 +27,7 @@ from aggregator.config import load_config, parse_config
 from aggregator.main import main
 from aggregator.store.opening import open_store
 from edge_ldp import cli
-from firmware_stubs.simulator.main import main as simulate_homes
+from firmware_stubs.simulator.homes_command import main as simulate_homes
 from tests import needs
 from tests.aggregator.answers.test_units import curve_of
 from tests.aggregator.commands.test_query import two_feeders

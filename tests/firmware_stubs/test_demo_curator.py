@@ -12,7 +12,7 @@ import pytest
 
 from firmware_stubs.data import load_year
 from firmware_stubs.demo.curator.compare import KWH, Comparison, compare, to_json
-from firmware_stubs.demo.curator.main import seconds_for
+from firmware_stubs.demo.curator.curator_demo import seconds_for
 from firmware_stubs.demo.curator.picture import draw
 from firmware_stubs.demo.curator.run import Played
 from firmware_stubs.demo.curator.scenario import (

@@ -28,7 +28,7 @@ from firmware_stubs.simulator.fleet import (
     SimulatedFleet,
 )
 from firmware_stubs.simulator.homes import day_frames, randomise
-from firmware_stubs.simulator.main import (
+from firmware_stubs.simulator.homes_command import (
     configured_broker,
     describe,
     homes_loads,
@@ -37,7 +37,7 @@ from firmware_stubs.simulator.main import (
     simulated_fleet,
     take_over,
 )
-from firmware_stubs.simulator.main import main as simulate_homes
+from firmware_stubs.simulator.homes_command import main as simulate_homes
 from firmware_stubs.simulator.outbox import Outbox
 from firmware_stubs.simulator.session import DayMade, LinkChanged, NoPlan, NoReceipts
 

@@ -6,7 +6,7 @@ from agent.meters.dsmr import P1Meter
 from agent.meters.reading import Telegram
 from edge_ldp.device.errors import ParameterError
 from firmware_stubs.meters import Series, faults
-from firmware_stubs.meters.main import main
+from firmware_stubs.meters.meter_command import main
 from firmware_stubs.meters.telegram import p1_telegram
 from tests.agent.meters.samples import reasons, values
 from tests.meters.faults import without_season

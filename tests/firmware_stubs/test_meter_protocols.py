@@ -9,8 +9,8 @@ import pytest
 from edge_ldp import ParameterError
 from firmware_stubs.meters import PtyPort, modbus
 from firmware_stubs.meters.linky import historique_telegram, linky_telegram
-from firmware_stubs.meters.main import PROTOCOLS
-from firmware_stubs.meters.main import main as simulate
+from firmware_stubs.meters.meter_command import PROTOCOLS
+from firmware_stubs.meters.meter_command import main as simulate
 from firmware_stubs.meters.readout import readout_telegram
 from firmware_stubs.meters.sml import crc, sml_telegram
 

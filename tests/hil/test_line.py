@@ -21,7 +21,7 @@ from agent.ports.open_port import open_port
 from agent.ports.port import Port
 from firmware_stubs.meters import PtyPort, faults, modbus
 from firmware_stubs.meters.han import FOREIGN
-from firmware_stubs.meters.main import PROTOCOLS as SHOWN
+from firmware_stubs.meters.meter_command import PROTOCOLS as SHOWN
 from firmware_stubs.meters.mode_c import serve_readout
 from firmware_stubs.meters.player import Mangle
 from firmware_stubs.meters.sml import SML

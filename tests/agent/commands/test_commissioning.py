@@ -23,7 +23,7 @@ from agent.meters.section import MeterTable
 from agent.meters.words import unanswered_text
 from edge_ldp.service.clock import Clock
 from firmware_stubs.meters import PtyPort, Series, modbus, play
-from firmware_stubs.meters.main import PROTOCOLS
+from firmware_stubs.meters.meter_command import PROTOCOLS
 from tests.agent.paced import paced
 
 pytestmark = pytest.mark.integration

@@ -13,7 +13,7 @@ from agent.state.journal import Journal, StoredPlan
 from agent.state.local_mode import local_device
 from agent.state.plan_log import KEPT, Logged, accepted, too_soon
 from edge_ldp import Hybrid, SquareWave, StochasticRounding
-from edge_ldp.certify.main import main as certify
+from edge_ldp.certify.certify_command import main as certify
 from edge_ldp.protocol.plan import Plan, parse_plan
 from edge_ldp.protocol.plan_bounds import PlanBounds
 from tests.agent.samples import T0, StillClock, begun, config_text, make_config, make_plan

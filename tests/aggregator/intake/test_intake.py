@@ -14,7 +14,7 @@ import pytest
 from aggregator.counting.refusals import Codes, Rules, StreamRules
 from aggregator.errors import StoreError
 from aggregator.intake.intake import Intake, read_messages, topics
-from aggregator.intake.moments import Moments
+from aggregator.intake.last_times import LastTimes
 from aggregator.intake.receipt_schedule import ReceiptSchedule
 from aggregator.store.sqlite.store import SqliteStore
 from aggregator.store.store_thread import StoreThread
@@ -57,8 +57,8 @@ class Bench:
         self.keeper = StoreThread(self.store)
         self.due = ReceiptSchedule()
         self.link = FakeLink()
-        self.moments = Moments(Clock())
-        self.intake = Intake(config, self.keeper, self.due, make_rules, moments=self.moments)
+        self.last_times = LastTimes(Clock())
+        self.intake = Intake(config, self.keeper, self.due, make_rules, last_times=self.last_times)
 
     def count(self) -> int:
         return int(self.store.totals(1).count.sum())
@@ -115,7 +115,7 @@ async def test_what_aggregators_publish_is_handed_on_and_acknowledged_and_counts
         bench.keeper,
         bench.due,
         lambda: RULES,
-        moments=bench.moments,
+        last_times=bench.last_times,
         heed=lambda at, payload: heard.append((at, payload)),
     )
     task = asyncio.create_task(intake.run(bench.link))
@@ -139,11 +139,11 @@ async def test_messages_are_acknowledged_in_order_after_their_commit(bench: Benc
     task = asyncio.create_task(bench.intake.run(link))
     link.send(Message("edge-ldp/v1/demo/status/home", STATUS, mid=10))
     await until(lambda: len(link.events) == 1)
-    assert bench.moments.ages.keys() == {"commit"}
+    assert bench.last_times.ages.keys() == {"commit"}
     link.events.clear()
     link.send(*(report(batch, mid=batch + 10) for batch in range(1, 6)))
     await until(lambda: len(link.events) == 5)
-    assert bench.moments.ages["report"] >= bench.moments.ages["commit"] >= 0
+    assert bench.last_times.ages["report"] >= bench.last_times.ages["commit"] >= 0
     assert link.events == [("ack", mid) for mid in range(11, 16)]
     assert bench.count() == 5
     link.break_off()

@@ -11,7 +11,7 @@ import pytest
 from aggregator.counting.records import Changes, Record
 from aggregator.counting.seen_batches import ClosedSeries, DeviceState, Gap
 from aggregator.counting.tally import Tally
-from aggregator.intake.moments import Moments
+from aggregator.intake.last_times import LastTimes
 from aggregator.intake.receipt_post import ReceiptSeal, post_receipts
 from aggregator.intake.receipt_schedule import ReceiptSchedule
 from aggregator.store.contract import identity
@@ -46,11 +46,11 @@ def keeper(tmp_path: Path) -> Iterator[StoreThread]:
 
 
 async def test_a_receipt_says_what_is_committed_of_each_stream(keeper: StoreThread) -> None:
-    due, link, moments = ReceiptSchedule(), FakeLink(), Moments(CLOCK)
+    due, link, last_times = ReceiptSchedule(), FakeLink(), LastTimes(CLOCK)
     due.note("home", 0.0)
     due.note("stranger", 0.0)
     task = asyncio.create_task(
-        post_receipts(link, keeper, due, "demo", 1000, moments=moments, seal=SEAL)
+        post_receipts(link, keeper, due, "demo", 1000, last_times=last_times, seal=SEAL)
     )
     await until(lambda: len(link.published) == 2)
     task.cancel()
@@ -60,7 +60,7 @@ async def test_a_receipt_says_what_is_committed_of_each_stream(keeper: StoreThre
         (2, 0, ()),
     ]
     assert parse_receipt(link.published[TOPIC.replace("home", "stranger")]).streams == ()
-    assert moments.ages["receipt"] >= 0
+    assert last_times.ages["receipt"] >= 0
 
 
 async def test_a_receipt_of_a_series_names_store_device_and_time_and_is_signed_NET_24(
@@ -95,11 +95,11 @@ async def test_receipts_not_given_before_the_link_was_lost_are_given_later(
 ) -> None:
     due, link = ReceiptSchedule(), FakeLink()
     due.note("home", 0.0)
-    link.fails, moments = [LinkLostError("fake:1", "gone")], Moments(CLOCK)
+    link.fails, last_times = [LinkLostError("fake:1", "gone")], LastTimes(CLOCK)
     with pytest.raises(LinkLostError):
-        await post_receipts(link, keeper, due, "demo", 1000, moments=moments, seal=SEAL)
+        await post_receipts(link, keeper, due, "demo", 1000, last_times=last_times, seal=SEAL)
     assert len(due) == 1
-    assert moments.ages == {}  # none went out
+    assert last_times.ages == {}  # none went out
 
 
 async def test_a_refusal_is_said_once_and_the_others_get_theirs(
@@ -108,7 +108,7 @@ async def test_a_refusal_is_said_once_and_the_others_get_theirs(
     due, link = ReceiptSchedule(), FakeLink()
     link.fails = [RefusedError(TOPIC, "not authorized")] * 2
     task = asyncio.create_task(
-        post_receipts(link, keeper, due, "demo", 1000, moments=Moments(CLOCK), seal=SEAL)
+        post_receipts(link, keeper, due, "demo", 1000, last_times=LastTimes(CLOCK), seal=SEAL)
     )
     for _ in range(3):
         due.note("home", 0.0)
@@ -123,7 +123,7 @@ async def test_receipts_go_out_no_faster_than_allowed(keeper: StoreThread) -> No
     for at in range(120):
         due.note(f"home-{at}", 0.0)
     task = asyncio.create_task(
-        post_receipts(link, keeper, due, "demo", 1, moments=Moments(CLOCK), seal=SEAL)
+        post_receipts(link, keeper, due, "demo", 1, last_times=LastTimes(CLOCK), seal=SEAL)
     )
     await until(lambda: len(link.published) >= 50)
     await asyncio.sleep(0.1)

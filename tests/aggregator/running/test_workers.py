@@ -14,7 +14,7 @@ from aggregator.counting.records import Record
 from aggregator.counting.seen_batches import DeviceState
 from aggregator.errors import StoreHeldError
 from aggregator.intake.intake import commit, topics
-from aggregator.intake.moments import Moments
+from aggregator.intake.last_times import LastTimes
 from aggregator.intake.receipt_post import ReceiptSeal, post_receipts
 from aggregator.intake.receipt_schedule import ReceiptSchedule
 from aggregator.plans import planner
@@ -162,7 +162,7 @@ async def race(pair: list[PostgresStore], turns: list[Turns], slow_s: float = 0.
     shown: list[int] = []
     keepers = [StoreThread(store) for store in pair]
     dues = [ReceiptSchedule(), ReceiptSchedule()]
-    links, moments = [Board(shown, slow_s), Board(shown, 0.0)], Moments(Clock())
+    links, last_times = [Board(shown, slow_s), Board(shown, 0.0)], LastTimes(Clock())
     tasks = [
         asyncio.create_task(
             post_receipts(
@@ -171,7 +171,7 @@ async def race(pair: list[PostgresStore], turns: list[Turns], slow_s: float = 0.
                 due,
                 "demo",
                 10_000,
-                moments=moments,
+                last_times=last_times,
                 seal=ReceiptSeal(lambda: 0.0),
                 turns=turn,
             )

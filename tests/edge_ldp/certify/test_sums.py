@@ -10,12 +10,12 @@ import pytest
 from edge_ldp import ParameterError
 from edge_ldp.certify import certify_sums, judge_file
 from edge_ldp.certify import sums as certified
-from edge_ldp.certify.main import EXIT_FAILS, EXIT_USAGE, main
+from edge_ldp.certify.certify_command import EXIT_FAILS, EXIT_USAGE, main
 from edge_ldp.certify.sums import counted_at, places
 from edge_ldp.certify.verdict import Verdict
 from edge_ldp.period_sums import PeriodLayout, most_in_window, scale_for
 from edge_ldp.period_sums.scale import counted
-from tests.edge_ldp.certify.test_main import changed, failed
+from tests.edge_ldp.certify.test_certify_command import changed, failed
 
 SHIPPED = PeriodLayout(900, 7)
 WORDS = ["period-sums", "--span", "43470", "--scale", "527074"]

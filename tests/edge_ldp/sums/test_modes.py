@@ -12,7 +12,7 @@ from edge_ldp.device.errors import ParameterError
 from edge_ldp.period_sums.habits import MEASURED, leak_of_reports, leak_of_sums
 from edge_ldp.protocol.ledger import Window
 from edge_ldp.sums import Fleet, forecast, homes_law
-from edge_ldp.sums.main import main
+from edge_ldp.sums.forecast_command import main
 from edge_ldp.sums.modes import QUESTIONS, ModeChoice, ModeRow, choices, choose
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import pytest
 
 from edge_ldp import SquareWave
 from edge_ldp.gateway import ems
-from edge_ldp.gateway.main import main
+from edge_ldp.gateway.estimate_command import main
 
 SURVEY = ["--epsilon", "1", "--high", "99", "--size", "10"]
 WAVE = SquareWave(epsilon=1, low=0, high=99, size=10)

@@ -18,13 +18,14 @@ import pytest
 from agent.commands.commissioning import read_meter
 from agent.meters.section import MeterTable
 from edge_ldp import ParameterError
-from firmware_stubs.meters.main import EXIT_USAGE, load_series, main
+from firmware_stubs.meters.meter_command import EXIT_USAGE, load_series, main
 from tests.agent.adapters import free_port
 
 COMMAND = [sys.executable, "-m", "edge_ldp.cli", "simulate", "meter"]
 # the port goes away a second after the last telegram, which a busy reader has not read yet
 LINGERING = (
-    "import sys, firmware_stubs.meters.main as m; m.LINGER_S = 8.0; exit(m.main(sys.argv[1:]))"
+    "import sys, firmware_stubs.meters.meter_command as m; m.LINGER_S = 8.0;"
+    " exit(m.main(sys.argv[1:]))"
 )
 
 

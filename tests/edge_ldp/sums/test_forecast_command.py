@@ -11,7 +11,7 @@ import pytest
 
 from edge_ldp.extras import pip_install
 from edge_ldp.sums import Fleet, forecast, homes_law, law_of, splits
-from edge_ldp.sums.main import main
+from edge_ldp.sums.forecast_command import main
 from edge_ldp.sums.text import percent_text
 
 if TYPE_CHECKING:

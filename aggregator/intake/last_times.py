@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 OUTRUN = "outrun"  # a batch was refused that is numbered above its slots
 
 
-class Moments:
+class LastTimes:
     """The last moment of each thing, kept in monotonic time: a clock that is set changes no age."""
 
     def __init__(self, clock: Clock) -> None:

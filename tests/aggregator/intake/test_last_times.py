@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from aggregator.intake.moments import Moments
+from aggregator.intake.last_times import LastTimes
 from edge_ldp.service.clock import Clock
 from edge_ldp.service.health import LINK, LOST
 
@@ -25,23 +25,23 @@ class HandClock(Clock):
 
 def test_ages_are_real_seconds_and_times_those_of_the_clock_as_it_shows_now() -> None:
     clock = HandClock()
-    moments = Moments(clock)
-    assert (moments.ages, moments.times) == ({}, {})
-    moments.note("report")
+    last_times = LastTimes(clock)
+    assert (last_times.ages, last_times.times) == ({}, {})
+    last_times.note("report")
     clock.shown["steady_s"] += 20
     clock.shown["utc_s"] += 20 + 86_400  # and somebody set it
-    assert moments.ages == {"report": 2.0}
-    assert moments.times == {"report": 1_000 + 86_400}
+    assert last_times.ages == {"report": 2.0}
+    assert last_times.times == {"report": 1_000 + 86_400}
 
 
 def test_a_state_that_lasts_keeps_its_beginning_and_ends_the_other() -> None:
     clock = HandClock()
-    moments = Moments(clock)
-    moments.turn(LOST, LINK)
+    last_times = LastTimes(clock)
+    last_times.turn(LOST, LINK)
     clock.shown["steady_s"] += 10
-    moments.turn(LOST, LINK)  # an attempt failed
-    assert moments.ages == {LOST: 1.0}
-    moments.turn(LINK, LOST)
-    assert moments.ages == {LINK: 0.0}
-    moments.forget(LINK, LOST)
-    assert moments.ages == {}
+    last_times.turn(LOST, LINK)  # an attempt failed
+    assert last_times.ages == {LOST: 1.0}
+    last_times.turn(LINK, LOST)
+    assert last_times.ages == {LINK: 0.0}
+    last_times.forget(LINK, LOST)
+    assert last_times.ages == {}

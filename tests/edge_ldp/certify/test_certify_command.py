@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from edge_ldp import Hybrid, SquareWave
 from edge_ldp.certify import Verdict, certify, certify_plan, judge_file, judge_plan
 from edge_ldp.certify.build import KINDS
-from edge_ldp.certify.main import EXIT_FAILS, EXIT_USAGE, main
+from edge_ldp.certify.certify_command import EXIT_FAILS, EXIT_USAGE, main
 from edge_ldp.device.errors import EdgeLdpError
 from edge_ldp.mechanisms import Tuned
 from edge_ldp.protocol.plan import Plan
