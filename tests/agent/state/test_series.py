@@ -17,7 +17,7 @@ from edge_ldp.protocol.strict_json import MessageError
 from edge_ldp.service.keys import make_key, read_signer
 from edge_ldp.service.verify import keyring
 from tests.agent.samples import DEVICE, SLOT_S, T0, StillClock, make_plan
-from tests.agent.state.test_device import Bench, receipt, restored, saved
+from tests.agent.state.device_bench import Bench, receipt, restored, saved
 
 DAY_S = 86_400
 
