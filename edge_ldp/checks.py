@@ -144,13 +144,30 @@ def word(*known: str) -> Rule:
     return taken
 
 
+def every(rule: Rule) -> Rule:
+    """Return what `each` does, of a rule that looks at types alone: each type is asked once."""
+
+    def taken(name: str, given: object) -> object:
+        many = _listed(name, given)
+        for one in {type(one): one for one in many}.values():
+            rule(name, one)
+        return many
+
+    return taken
+
+
+def _listed(name: str, given: object) -> Sequence[Any]:
+    many = given.tolist() if hasattr(given, "tolist") else given  # of NumPy, of pandas
+    if not isinstance(many, Sequence) or isinstance(many, (str, bytes)):
+        raise ParameterError(name, "a list")
+    return many
+
+
 def each(rule: Rule, count: int | None = None) -> Rule:
     """Return the rule of a list, tuple or array of what a rule takes, given as a list."""
 
     def taken(name: str, given: object) -> object:
-        many = given.tolist() if hasattr(given, "tolist") else given  # of NumPy, of pandas
-        if not isinstance(many, Sequence) or isinstance(many, (str, bytes)):
-            raise ParameterError(name, "a list")
+        many = _listed(name, given)
         if count not in (None, len(many)):
             raise ParameterError(name, f"a list of {count}")
         return [rule(name, one) for one in many]

@@ -6,7 +6,6 @@ The aggregator.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from aggregator.counting.records import Record
@@ -41,9 +40,8 @@ def with_status(old: Record, status: StreamStatus) -> Record:
     state = close_gaps(old.state, status)
     is_new = 0 < old.first < status.begun
     if is_new and state.series == status.series and state.highest >= status.next:
-        return replace(old, state=state)
-    return replace(
-        old,
+        return old._replace(state=state)
+    return old._replace(
         state=state,
         created=status.created,
         expired=status.expired,
@@ -85,9 +83,9 @@ def account(
             record.before,
         )
     if outcome.settles:
-        return replace(record, state=state, rejected=record.rejected + reports)
+        return record._replace(state=state, rejected=record.rejected + reports)
     if outcome is Outcome.CONFLICT:
-        return replace(record, state=state, conflicts=record.conflicts + reports)
+        return record._replace(state=state, conflicts=record.conflicts + reports)
     if outcome is Outcome.DUPLICATE:
-        return replace(record, state=state, duplicates=record.duplicates + reports)
-    return replace(record, state=state)
+        return record._replace(state=state, duplicates=record.duplicates + reports)
+    return record._replace(state=state)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from aggregator.counting.reporters import reporters_of
 from aggregator.counting.tally import Tally, count_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from numpy.typing import NDArray
 
@@ -25,36 +24,45 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Whose = tuple[int, int]  # group and class
 
+T = TypeVar("T")
 
-@dataclass(eq=False)
+
 class _Frames:
-    """Frames of one stream as columns, an entry a frame; arrays of all reports once all are in."""
+    """Frames of one stream; the columns of what is added up are made once all are in."""
 
-    rules: StreamRules
-    parts: dict[tuple[int, int, int], int] = field(default_factory=dict)  # epoch, group, class
-    devices: dict[str, int] = field(default_factory=dict)
-    slots: list[Ints] = field(default_factory=list)
-    codes: list[Ints] = field(default_factory=list)
-    counts: list[int] = field(default_factory=list)
-    part: list[int] = field(default_factory=list)
-    owner: list[int] = field(default_factory=list)
-    after: list[int] = field(default_factory=list)
-    before: list[int] = field(default_factory=list)
+    def __init__(self, rules: StreamRules) -> None:
+        self.rules = rules
+        self.frames: list[tuple[Arrival, Placed, Whose]] = []
+
+    @cached_property
+    def counts(self) -> Ints:
+        """How many reports each frame has."""
+        return np.array([one.head.count for one, _, _ in self.frames])
+
+    @cached_property
+    def parts(self) -> tuple[list[tuple[int, int, int]], Ints]:
+        """The parts that there are (epoch, group, class), and the part of each frame."""
+        return _numbered((one.head.epoch, *whose) for one, _, whose in self.frames)
+
+    @cached_property
+    def devices(self) -> tuple[list[str], Ints]:
+        """The devices that there are, and the device of each frame."""
+        return _numbered(one.device for one, _, _ in self.frames)
 
     @cached_property
     def of(self) -> Ints:
         """The part of each report."""
-        return np.repeat(self.part, self.counts)
+        return np.repeat(self.parts[1], self.counts)
 
     @cached_property
     def every_slot(self) -> Ints:
         """The slot of each report."""
-        return np.concatenate(self.slots)
+        return np.concatenate([one.slots for one, _, _ in self.frames])
 
     @cached_property
     def every_code(self) -> Ints:
         """The code of each report."""
-        return np.concatenate(self.codes)
+        return np.concatenate([one.codes for one, _, _ in self.frames])
 
     @cached_property
     def buckets(self) -> Ints:
@@ -70,23 +78,16 @@ class Counting:
 
     def add(self, arrival: Arrival, placed: Placed, whose: Whose, rules: StreamRules) -> None:
         """Count one frame of a device of the group and class."""
-        head = arrival.head
-        mine = self._streams.get(head.stream)
+        mine = self._streams.get(arrival.head.stream)
         if mine is None:
-            mine = self._streams[head.stream] = _Frames(rules)
-        mine.slots.append(arrival.slots)
-        mine.codes.append(arrival.codes)
-        mine.counts.append(head.count)
-        mine.part.append(mine.parts.setdefault((head.epoch, *whose), len(mine.parts)))
-        mine.owner.append(mine.devices.setdefault(arrival.device, len(mine.devices)))
-        mine.after.append(placed.after)
-        mine.before.append(-1 if placed.before is None else placed.before)
+            mine = self._streams[arrival.head.stream] = _Frames(rules)
+        mine.frames.append((arrival, placed, whose))
 
     def tally(self) -> Tally:
         """Return the counts."""
         found: dict[Part, Sparse] = {}
         for stream, mine in self._streams.items():
-            named = [(stream, *part) for part in mine.parts]
+            named = [(stream, *part) for part in mine.parts[0]]
             found |= count_columns(named, mine.of, mine.buckets, mine.every_code)
         return Tally(found)
 
@@ -94,7 +95,7 @@ class Counting:
         """Return who reported, by stream, epoch, group, class and bucket."""
         found: dict[Cell, bytes] = {}
         for stream, mine in self._streams.items():
-            plans, every = mine.rules.plans, list(mine.parts)
+            plans, every = mine.rules.plans, mine.parts[0]
             surveys_from = np.array([plans[epoch].surveys_from for epoch, _, _ in every])
             surveys = mine.every_code >= surveys_from[mine.of]
             # a frame's slots rise: what it has in a bucket stands together
@@ -106,11 +107,12 @@ class Counting:
             first = int(mine.buckets.min())
             bits = (int(mine.buckets.max()) - first).bit_length()
             cells = mine.of[at] << bits | mine.buckets[at] - first
-            owners = np.array(mine.owner)[np.searchsorted(ends, at, side="right")]
+            devices, owner = mine.devices
+            owners = owner[np.searchsorted(ends, at, side="right")]
             streams, others = map(np.flatnonzero, kinds)
             both = np.concatenate([streams, others])
             is_survey = np.arange(len(both)) >= len(streams)
-            sets = reporters_of(cells[both], owners[both], is_survey, list(mine.devices))
+            sets = reporters_of(cells[both], owners[both], is_survey, devices)
             for cell, who in sets.items():
                 found[stream, *every[cell >> bits], first + (cell & (1 << bits) - 1)] = who
         return found
@@ -119,16 +121,26 @@ class Counting:
         """Return device-slots by (stream, bucket, group, class)."""
         found: dict[PresenceKey, int] = {}
         for stream, mine in self._streams.items():
-            rules = mine.rules
-            counts, after, before = map(np.array, (mine.counts, mine.after, mine.before))
-            silences = np.array([away_after(rules.slot_seconds, part[-1]) for part in mine.parts])
-            silence = silences[np.array(mine.part)]
-            batches, firsts, lasts = present(mine.every_slot, counts, after, before, silence)
+            rules, (parts, part_of) = mine.rules, mine.parts
+            after = np.array([one.after for _, one, _ in mine.frames])
+            before = np.array(
+                [-1 if one.before is None else one.before for _, one, _ in mine.frames]
+            )
+            silences = np.array([away_after(rules.slot_seconds, part[-1]) for part in parts])
+            silence = silences[part_of]
+            batches, firsts, lasts = present(mine.every_slot, mine.counts, after, before, silence)
             places: dict[Whose, int] = {}
-            whose = [places.setdefault(part[1:], len(places)) for part in mine.parts]
-            of = np.array(whose)[np.array(mine.part)[batches]]
+            whose = [places.setdefault(part[1:], len(places)) for part in parts]
+            of = np.array(whose)[part_of[batches]]
             slots = in_buckets(firsts, lasts, rules.bucket_slots, of)
             named = list(places)
             for (bucket, at), count in slots.items():
                 found[stream, bucket, *named[at]] = count
         return found
+
+
+def _numbered(keys: Iterable[T]) -> tuple[list[T], Ints]:
+    """Return the keys that there are, and the place of each in that list."""
+    at: dict[T, int] = {}
+    places = [at.setdefault(one, len(at)) for one in keys]
+    return list(at), np.array(places)

@@ -46,15 +46,14 @@ class Again:
     batches: set[tuple[int, int]] = field(default_factory=set)
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(NamedTuple):
     """What is kept of one device and stream; counts are of reports.
 
     `created`, `expired`, `next`: by the device's last status, of its present account, which began
     in the slot `first`; `before`: reports settled under states that the device lost since.
     """
 
-    state: DeviceState = field(default_factory=DeviceState)
+    state: DeviceState = DeviceState()
     first_slot: int | None = None
     counted: int = 0
     rejected: int = 0

@@ -13,8 +13,8 @@ Messages, The aggregator; docs/faults.md, REP-04..06, AGG-19, AGG-26; docs/adr/0
 
 import struct
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import NamedTuple
 
 from edge_ldp.protocol.messages import (
     MAX_GAPS,
@@ -49,8 +49,7 @@ class Outcome(StrEnum):
         return self in (Outcome.NEW, Outcome.LATE, Outcome.SLOTS)
 
 
-@dataclass(frozen=True, slots=True)
-class Gap:
+class Gap(NamedTuple):
     """Batches first..last are missing; slots counted below end at `after`, above start at `before`.
 
     `after` is -1 and `before` None where nothing was counted on that side.
@@ -68,8 +67,7 @@ class Gap:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class ArrivedBatch:
+class ArrivedBatch(NamedTuple):
     """What settling needs to know of one frame; `counts` is False for a refused one."""
 
     number: int
@@ -80,8 +78,7 @@ class ArrivedBatch:
     series: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class ClosedSeries:
+class ClosedSeries(NamedTuple):
     """What was settled of a series before the present one; fields as in DeviceState.
 
     The last gap is of all batches above `highest`.
@@ -94,8 +91,7 @@ class ClosedSeries:
     digests: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceState:
+class DeviceState(NamedTuple):
     """Dedupe state of one device and stream; the default is that of a device never heard of.
 
     `floor`: batches below it were never made or given up, by the device's own status.
@@ -121,8 +117,7 @@ class DeviceState:
         return [self.receipt(stream)._replace(last=self.last_slot), *earlier]
 
 
-@dataclass(frozen=True, slots=True)
-class Placed:
+class Placed(NamedTuple):
     """Outcome of one batch, and the counted slots next to it: -1 and None where there are none."""
 
     outcome: Outcome
@@ -173,10 +168,10 @@ def close_gaps(state: DeviceState, status: StreamStatus) -> DeviceState:
     if status.series != state.series:
         if state.highest or state.earlier:
             return state
-        state = replace(state, series=status.series, floor=0)
+        state = state._replace(series=status.series, floor=0)
     floor = max(state.floor, status.oldest)  # oldest >= first (messages.parse_status)
-    kept = (replace(g, first=max(g.first, floor)) for g in state.gaps if g.last >= floor)
-    return replace(state, floor=floor, gaps=tuple(kept))
+    kept = (g._replace(first=max(g.first, floor)) for g in state.gaps if g.last >= floor)
+    return state._replace(floor=floor, gaps=tuple(kept))
 
 
 def build_receipt(
@@ -243,10 +238,10 @@ def _place_earlier(state: DeviceState, batch: ArrivedBatch, at: int) -> tuple[De
     before, after, gaps = state.earlier[:at], state.earlier[at + 1 :], state.gaps
     if batch.counts and placed.outcome is Outcome.LATE:
         before = tuple(_before(other, batch) for other in before)
-        after = tuple(replace(s, gaps=_after(s.gaps, batch)) for s in after)
+        after = tuple(s._replace(gaps=_after(s.gaps, batch)) for s in after)
         gaps = _after(gaps, batch)
     earlier = (*before, now, *after)
-    return replace(state, last_slot=moved.last_slot, gaps=gaps, earlier=earlier), placed
+    return state._replace(last_slot=moved.last_slot, gaps=gaps, earlier=earlier), placed
 
 
 def _before(one: ClosedSeries, batch: ArrivedBatch) -> ClosedSeries:
@@ -255,15 +250,15 @@ def _before(one: ClosedSeries, batch: ArrivedBatch) -> ClosedSeries:
     if all(gap.before is not None and gap.before <= first for gap in one.gaps):
         return one
     gaps = [
-        gap if gap.before is not None and gap.before <= first else replace(gap, before=first)
+        gap if gap.before is not None and gap.before <= first else gap._replace(before=first)
         for gap in one.gaps
     ]
-    return replace(one, gaps=tuple(gaps))
+    return one._replace(gaps=tuple(gaps))
 
 
 def _after(gaps: tuple[Gap, ...], batch: ArrivedBatch) -> tuple[Gap, ...]:
     """Return gaps that all begin above a counted batch of an earlier series."""
-    return tuple(replace(gap, after=max(gap.after, batch.last_slot)) for gap in gaps)
+    return tuple(gap._replace(after=max(gap.after, batch.last_slot)) for gap in gaps)
 
 
 def _place_above(state: DeviceState, batch: ArrivedBatch) -> tuple[DeviceState, Placed]:
@@ -281,8 +276,8 @@ def _place_above(state: DeviceState, batch: ArrivedBatch) -> tuple[DeviceState, 
 def _place_in_gap(state: DeviceState, batch: ArrivedBatch, at: int) -> tuple[DeviceState, Placed]:
     gap = state.gaps[at]
     parts = (
-        replace(gap, last=batch.number - 1),
-        replace(gap, first=batch.number + 1),
+        gap._replace(last=batch.number - 1),
+        gap._replace(first=batch.number + 1),
     )
     left = tuple(part for part in parts if part.first <= part.last)
     if len(state.gaps) - 1 + len(left) > OPEN_GAPS:
@@ -313,9 +308,9 @@ def _moved(
 def _bound(gap: Gap, batch: ArrivedBatch) -> Gap:
     """Return the gap beside a counted batch: the same one where that tells nothing new."""
     if gap.first > batch.number:
-        return gap if gap.after >= batch.last_slot else replace(gap, after=batch.last_slot)
+        return gap if gap.after >= batch.last_slot else gap._replace(after=batch.last_slot)
     is_known = gap.before is not None and gap.before <= batch.first_slot
-    return gap if is_known else replace(gap, before=batch.first_slot)
+    return gap if is_known else gap._replace(before=batch.first_slot)
 
 
 def _stream(pair: tuple[int, DeviceState]) -> int:

@@ -8,7 +8,6 @@ Source: docs/design.md, The aggregator.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from aggregator.counting.accounts import account, with_status
@@ -124,7 +123,7 @@ class Settlement:
         if not all(is_settled(old.state, *one) for one in again.batches):
             return
         self.refuse(Outcome.DUPLICATE, stream, again.reports, again.messages)
-        self._records[key] = replace(old, duplicates=old.duplicates + again.reports)
+        self._records[key] = old._replace(duplicates=old.duplicates + again.reports)
         self._changed.add(key)
         self._settled.add(device)
 

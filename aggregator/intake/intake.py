@@ -72,9 +72,8 @@ def read_messages(fleet: str, messages: Sequence[Message]) -> Flush:
     An empty message where something of ours goes tries the right to publish, or clears a status
     that the broker kept: it is none of what is counted.
     """
-    frames: list[tuple[str, bytes]] = []
+    reports: list[tuple[str, bytes]] = []
     released: list[ReleasedArrival] = []
-    sums: list[SumsArrival] = []
     statuses: dict[str, Status] = {}
     broken: Counter[str] = Counter()
     for message in messages:
@@ -85,9 +84,7 @@ def read_messages(fleet: str, messages: Sequence[Message]) -> Flush:
             elif not message.payload:
                 continue
             elif kind == "report":
-                parts = split_frames(message.payload)
-                frames += [(device, one) for one in parts if not one.startswith(SUMS)]
-                sums += [read_sums(device, one) for one in parts if one.startswith(SUMS)]
+                reports.append((device, message.payload))
             elif kind == "stream":
                 released.append(read_released(device, message.payload))
             else:
@@ -96,10 +93,35 @@ def read_messages(fleet: str, messages: Sequence[Message]) -> Flush:
             broken["frame"] += 1
         except EdgeLdpError:
             broken["status"] += 1
-    arrivals = [one for one in read_frames(frames) if one is not None]
-    if len(arrivals) < len(frames):
-        broken["frame"] += len(frames) - len(arrivals)
+    arrivals, sums = _read_reports(reports, broken)
     return Flush(arrivals, statuses, broken, released, sums)
+
+
+def _read_reports(
+    messages: Sequence[tuple[str, bytes]], broken: Counter[str]
+) -> tuple[list[Arrival], list[SumsArrival]]:
+    """Decode messages of reports: each as one frame, as nearly all are; what is none, in parts."""
+    found = [[one] if one else [] for one in read_frames(messages)]
+    sums: list[SumsArrival] = []
+    parts: list[tuple[str, bytes]] = []
+    places: list[int] = []
+    for at, (device, payload) in enumerate(messages):
+        if found[at]:
+            continue
+        try:
+            frames = split_frames(payload)
+            reports = [(device, one) for one in frames if not one.startswith(SUMS)]
+            parts += reports
+            places += [at] * len(reports)
+            sums += [read_sums(device, one) for one in frames if one.startswith(SUMS)]
+        except WireError:
+            broken["frame"] += 1
+    for at, one in zip(places, read_frames(parts), strict=True):
+        if one is None:
+            broken["frame"] += 1
+        else:
+            found[at].append(one)
+    return [one for of_message in found for one in of_message], sums
 
 
 def _sort(fleet: str, given: str) -> tuple[str, str]:

@@ -64,7 +64,7 @@ def record_row(key: Key, record: Record) -> tuple[Any, ...]:
         s.highest,
         s.last_slot,
         s.floor,
-        _pack_gaps(s.gaps),
+        _pack_gaps(s.gaps) if s.gaps else b"",
         s.digests,
         record.first_slot,
         record.counted,
@@ -77,7 +77,7 @@ def record_row(key: Key, record: Record) -> tuple[Any, ...]:
         record.next,
         record.before,
         s.series,
-        pack_series(s.earlier),
+        pack_series(s.earlier) if s.earlier else b"",
     )
 
 

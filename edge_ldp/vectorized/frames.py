@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from edge_ldp.checks import BYTES, each, exact_integer, ints, row, taking
+from edge_ldp.checks import BYTES, every, exact_integer, ints, row, taking
 from edge_ldp.device import frame
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ _SECOND = bytes((frame.VERSION,))
 Decoded = tuple[frame.Header, "Ints", "Ints"] | None
 
 
-@taking(payloads=each(BYTES))
+@taking(payloads=every(BYTES))
 def decode_frames(payloads: Sequence[bytes]) -> list[Decoded]:
     """Return (header, slots, codes) of each payload, or None where `frame.decode` raises.
 

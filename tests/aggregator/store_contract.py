@@ -126,7 +126,7 @@ class StoreContract:
             name: Status(state, "v", refusals=("why",) * (name == "home-b"))
             for name, state in states.items()
         }
-        others = replace(RECORD, created=90, expired=20), replace(RECORD, counted=7, created=3)
+        others = RECORD._replace(created=90, expired=20), RECORD._replace(counted=7, created=3)
         kept = {("home-a", 1): RECORD, ("home-b", 1): others[0], ("home-c", 2): others[1]}
         kept["home-c", FIRST_KEY] = RECORD
         mark = Marked("top", seen=9, reports=10, bound=0.5, chance=1e-9)
@@ -433,6 +433,6 @@ class StoreContract:
         store = open_store()
         key = ("home", 1)
         for counted in (1, 2, 3):
-            made = changes({key: replace(RECORD, counted=counted)})
+            made = changes({key: RECORD._replace(counted=counted)})
             store.update(frozenset({key}), frozenset(), NOW_S, partial(give, made))
-        assert store.states("home") == [(1, replace(RECORD, counted=3))]
+        assert store.states("home") == [(1, RECORD._replace(counted=3))]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -138,7 +138,7 @@ class Model:
         else:
             settled = fits or outcome is Outcome.SLOTS
             self.refuse(reason if reason and settled else outcome, head.stream, head.count, 1)
-        self.records[key] = account(replace(old, state=state), one, outcome, counts=reason is None)
+        self.records[key] = account(old._replace(state=state), one, outcome, counts=reason is None)
         self.changed.add(key)
         self.settled.add(one.device)
         if len(state.gaps) > len(old.state.gaps) or outcome is Outcome.GAP_LIMIT:
@@ -256,14 +256,13 @@ def place(
             return state, Outcome.DUPLICATE if same else Outcome.CONFLICT, -1, None
         gap = state.gaps[at[0]]
         after, before, outcome = gap.after, gap.before, Outcome.LATE
-        parts = (replace(gap, last=number - 1), replace(gap, first=number + 1))
+        parts = (gap._replace(last=number - 1), gap._replace(first=number + 1))
         left = [part for part in parts if part.first <= part.last]
         gaps = [*state.gaps[: at[0]], *left, *state.gaps[at[0] + 1 :]]
     if len(gaps) > OPEN_GAPS and len(gaps) > len(state.gaps):
         return state, Outcome.GAP_LIMIT, -1, None
     digests = state.digests + DIGEST.pack(number, one.digest)
-    state = replace(
-        state,
+    state = state._replace(
         highest=max(state.highest, number),
         gaps=tuple(gaps),
         digests=digests[-KEPT_DIGESTS * DIGEST.size :],
@@ -272,14 +271,14 @@ def place(
         return state, Outcome.SLOTS, -1, None
     if counts:
         bounded = tuple(bound(gap, number, first, last) for gap in gaps)
-        state = replace(state, last_slot=max(state.last_slot, last), gaps=bounded)
+        state = state._replace(last_slot=max(state.last_slot, last), gaps=bounded)
     return state, outcome, after, before
 
 
 def bound(gap: Gap, number: int, first: int, last: int) -> Gap:
     if gap.first > number:
-        return replace(gap, after=max(gap.after, last))
-    return replace(gap, before=first if gap.before is None else min(gap.before, first))
+        return gap._replace(after=max(gap.after, last))
+    return gap._replace(before=first if gap.before is None else min(gap.before, first))
 
 
 def account(record: Record, one: Arrival, outcome: Outcome, *, counts: bool) -> Record:
@@ -287,13 +286,13 @@ def account(record: Record, one: Arrival, outcome: Outcome, *, counts: bool) -> 
     if outcome in (Outcome.NEW, Outcome.LATE) and counts:
         first = one.slots.tolist()[0]
         lowest = first if record.first_slot is None else min(first, record.first_slot)
-        return replace(record, counted=record.counted + reports, first_slot=lowest)
+        return record._replace(counted=record.counted + reports, first_slot=lowest)
     if outcome in (Outcome.NEW, Outcome.LATE, Outcome.SLOTS):
-        return replace(record, rejected=record.rejected + reports)
+        return record._replace(rejected=record.rejected + reports)
     if outcome is Outcome.CONFLICT:
-        return replace(record, conflicts=record.conflicts + reports)
+        return record._replace(conflicts=record.conflicts + reports)
     if outcome is Outcome.DUPLICATE:
-        return replace(record, duplicates=record.duplicates + reports)
+        return record._replace(duplicates=record.duplicates + reports)
     return record
 
 

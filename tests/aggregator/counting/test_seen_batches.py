@@ -1,7 +1,5 @@
 """Dedupe state: REP-04, REP-05, AGG-19, and a model that remembers everything."""
 
-from dataclasses import replace
-
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -73,7 +71,7 @@ def test_a_conflict_beyond_the_digests_kept_is_still_a_duplicate_REP_05() -> Non
 
 def test_a_new_batch_whose_slots_do_not_rise_is_settled_and_never_counted_REP_05() -> None:
     state = placed(1, 2)
-    state, outcome = place(state, replace(batch(3), first_slot=FIRST_SLOT + 29))
+    state, outcome = place(state, batch(3)._replace(first_slot=FIRST_SLOT + 29))
     assert outcome.outcome is Outcome.SLOTS
     assert state.highest == 3
     assert state.last_slot == FIRST_SLOT + 29
@@ -81,7 +79,7 @@ def test_a_new_batch_whose_slots_do_not_rise_is_settled_and_never_counted_REP_05
 
 
 def test_a_late_batch_must_fit_the_slots_of_its_gap() -> None:
-    outside = replace(batch(3), last_slot=FIRST_SLOT + 50)
+    outside = batch(3)._replace(last_slot=FIRST_SLOT + 50)
     state, outcome = place(placed(1, 2, 5), outside)
     assert outcome.outcome is Outcome.SLOTS
     assert [(g.first, g.last) for g in state.gaps] == [(4, 4)]
@@ -127,12 +125,12 @@ def test_slots_of_late_batches_around_a_rejected_one_still_rise() -> None:
     state, _ = place(placed(1), batch(3, counts=False))
     state, _ = place(state, batch(5, counts=False))
     late_four, _ = place(state, batch(4))
-    overlapping = replace(batch(2), last_slot=FIRST_SLOT + 40)
+    overlapping = batch(2)._replace(last_slot=FIRST_SLOT + 40)
     assert place(late_four, overlapping)[1].outcome is Outcome.SLOTS
-    late_two, _ = place(state, replace(batch(2), last_slot=FIRST_SLOT + 45))
+    late_two, _ = place(state, batch(2)._replace(last_slot=FIRST_SLOT + 45))
     assert place(late_two, batch(4))[1].outcome is Outcome.SLOTS
     assert place(late_four, batch(6))[1].outcome is Outcome.NEW
-    assert place(late_four, replace(batch(6), first_slot=FIRST_SLOT + 49))[1].outcome is (
+    assert place(late_four, batch(6)._replace(first_slot=FIRST_SLOT + 49))[1].outcome is (
         Outcome.SLOTS
     )
 

@@ -96,8 +96,9 @@ def test_messages_are_sorted_and_what_is_not_ours_is_only_counted() -> None:
 def test_several_batches_of_one_message_are_each_settled_and_acknowledged_once_NET_25() -> None:
     first, second = report(1, 1), report(2, 2)
     several = Message(first.topic, first.payload + second.payload)
-    flush = read_messages("demo", [several, Message(first.topic, several.payload + b"LD")])
-    assert [one.head.batch for one in flush.arrivals] == [1, 2]
+    damaged = Message(first.topic, several.payload + b"LD")
+    flush = read_messages("demo", [report(4, 4), several, damaged, report(3, 3)])
+    assert [one.head.batch for one in flush.arrivals] == [4, 1, 2, 3]  # in the order they came
     assert flush.broken == {"frame": 1}  # a message that is damaged anywhere is none
 
 

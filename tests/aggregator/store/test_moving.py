@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from contextlib import closing
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -63,7 +62,7 @@ def fill(store: Store) -> None:
     commit(
         store,
         changes(
-            {KEY: RECORD, ("other", 256): replace(RECORD, first_slot=None)},
+            {KEY: RECORD, ("other", 256): RECORD._replace(first_slot=None)},
             codes((4, 7), (5, 7), (9, 2), group=3),
             enrolled=frozenset({"home", "other"}),
             presence={(1, 1, 0, 0): 2, (1, 2, 3, 0): 1},

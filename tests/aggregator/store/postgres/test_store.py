@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 from uuid import uuid4
@@ -330,7 +329,7 @@ def test_two_workers_that_make_one_record_at_the_same_moment_decide_in_turn_AGG_
         def decide(known: Known) -> Changes:
             old = known.records.get(key)
             if old is not None:
-                return changes({key: replace(old, duplicates=old.duplicates + 1)})
+                return changes({key: old._replace(duplicates=old.duplicates + 1)})
             return changes({key: Record(counted=1)}, codes((4, 7)),
                            enrolled=frozenset({device}) - known.devices)  # fmt: skip
 
@@ -381,7 +380,7 @@ def test_workers_that_lock_in_other_orders_do_not_stop_each_other_AGG_06(url: st
                 query = "SELECT 1 FROM records WHERE device = %s FOR UPDATE"
                 db.execute(query, other[:1])  # against the order of locks
             old = known.records[mine]
-            return changes({mine: replace(old, counted=old.counted + 1)}, codes((4, 7)))
+            return changes({mine: old._replace(counted=old.counted + 1)}, codes((4, 7)))
 
         stores[at].update(frozenset({mine}), NOBODY, NOW_S, decide)
 
@@ -408,7 +407,7 @@ def test_a_worker_frozen_in_its_flush_stops_no_other_and_counts_after_it_AGG_09(
     def count_one(known: Known) -> Changes:
         (key,) = HOME
         old = known.records[key]
-        return changes({key: replace(old, counted=old.counted + 1)}, codes((4, 7)))
+        return changes({key: old._replace(counted=old.counted + 1)}, codes((4, 7)))
 
     def freeze(known: Known) -> Changes:
         is_in_it.set()
