@@ -5,7 +5,7 @@ what reports of the same slot cost. Source: docs/methods.md, Period sums.
 """
 
 from fractions import Fraction
-from math import log
+from math import exp, factorial, log
 from typing import Any
 
 from agent.commands.ledger_view import counted, span
@@ -65,6 +65,22 @@ def costs(config: AgentConfig, terms: SumTerms) -> dict[str, float]:
     }
 
 
+def give_or_take(scale: int, block: int) -> int:
+    """Return how far 95 of 100 parts are off their sum at the most, by their noise.
+
+    A part of a block is uniform within a radius that weighs r^k·e^(-r/b): see docs/methods.md.
+    """
+    if block == 1:
+        return round(scale * log(20))
+    low, high = 0.0, 256.0
+    for _ in range(50):
+        x = (low + high) / 2
+        beyond = exp(-x) * sum(x**i / factorial(i) for i in range(block))
+        within = 1 - beyond - exp(-x) * x**block / factorial(block) + x / block * beyond
+        low, high = (x, high) if within < 0.95 else (low, x)  # noqa: PLR2004 (as is told)
+    return round(scale * high)
+
+
 def ledger_facts(journal: Journal) -> list[dict[str, Any]]:
     """Return what each stream's sums have cost since they began, rounded up."""
     found: dict[int, dict[str, Any]] = {}
@@ -113,7 +129,7 @@ def kept_facts(journal: Journal) -> list[dict[str, Any]]:
                 "to_s": first_s + length,
                 "slots": list(one.n),
                 "sums": [y + one.low * n for n, y in zip(one.n, one.y, strict=True)],
-                "give_or_take": round(one.scale * log(20)),
+                "give_or_take": give_or_take(one.scale, one.block),
                 "slot_seconds": one.slot_seconds,
             }
         )
@@ -152,7 +168,7 @@ def _layout(terms: SumTerms) -> str:
 
 
 def _noise(terms: SumTerms) -> str:
-    seconds, off = terms.layout.slot_seconds, round(terms.scale * log(20))
+    seconds, off = terms.layout.slot_seconds, give_or_take(terms.scale, terms.layout.block)
     alike = f", shared by {terms.layout.block} parts" if terms.layout.block > 1 else ""
     return (
         f"b = {terms.scale:,}{alike}: a part is known to give or take "

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from agent.commands import house
-from agent.commands.sums_view import costs, upwards
+from agent.commands.sums_view import costs, give_or_take, upwards
 from agent.config.summed_streams import sum_terms
+from edge_ldp.period_sums.law import Noise, noise_half_width
 from tests.agent.samples import config_text, make_config
 from tests.agent.summed import BOTH, MIDNIGHT, WINDOW, SumsBench, in_memory
 
@@ -36,6 +37,12 @@ def test_every_cost_is_rounded_up_and_a_day_is_counted_over_windows() -> None:
     }
     assert upwards(Fraction(1, 3)) == 0.333334
     assert Fraction(found["a slot"]) >= terms.per_slot
+
+
+@pytest.mark.parametrize("block", [1, 2, 4, 16, 24])
+def test_what_a_part_is_off_is_the_laws_own(block: int) -> None:
+    known = noise_half_width([Noise(100_000, block)])
+    assert give_or_take(100_000, block) == pytest.approx(known, rel=2e-3)
 
 
 def told(
