@@ -17,6 +17,7 @@ from msgspec.structs import asdict, astuple
 from aggregator.answers.crowds import account_told, is_sum_told
 from aggregator.answers.parts import AnswerPart, Reports
 from aggregator.answers.units import number_text, text_table
+from edge_ldp.protocol.released import FIRST_KEY, FIRST_SUMS_KEY
 
 if TYPE_CHECKING:
     from aggregator.counting.records import Key, Record
@@ -167,7 +168,14 @@ def stream_places(
     """Return one device and stream of `status`; `least` above 1: as `crowds.account_told` says."""
     device, stream = key
     places = asdict(places_of(device, record))
-    return account_told(StreamPlaces(**places, stream=names.get(stream, str(stream))), least)
+    return account_told(StreamPlaces(**places, stream=stream_name(stream, names)), least)
+
+
+def stream_name(key: int, names: Mapping[int, str]) -> str:
+    """Return what a record's stream is called: a home's own by its kind and the home's number."""
+    if key >= FIRST_SUMS_KEY:
+        return f"sums {key - FIRST_SUMS_KEY}"
+    return f"curated {key - FIRST_KEY}" if key >= FIRST_KEY else names.get(key, str(key))
 
 
 def account_answer(

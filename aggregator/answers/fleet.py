@@ -26,7 +26,7 @@ from aggregator.counting.retention import DAY_S, HOUR_S
 from aggregator.plans.planner import is_ahead
 from aggregator.store.rows import STOPPED
 from edge_ldp.protocol.plan import AHEAD_S
-from edge_ldp.protocol.released import FIRST_KEY
+from edge_ldp.protocol.released import FIRST_KEY, FIRST_SUMS_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -161,9 +161,9 @@ class StatusAnswer(FleetState, frozen=True, kw_only=True):
     """What `status` answers.
 
     fleet; now_s; service; last_commit_s, or null; devices; curated_streams: how many; streams[];
-    completeness[]: where each device's reports are; curated[]: the same of released values, which
-    are in no figure above (both are empty with --summary); marked[]; refused[]: what was not
-    counted; is_fast: the clock is a rehearsal's, and the day of real time.
+    completeness[]: where each device's reports are, and its own sums of a period; curated[]: the
+    same of released values, which are in no figure above (both are empty with --summary); marked[];
+    refused[]: what was not counted; is_fast: the clock is a rehearsal's, and the day of real time.
     """
 
     devices: FleetDevices
@@ -233,7 +233,7 @@ def read_status(
     plain: list[StreamPlaces] = []
     curated: list[CuratedPlaces] = []
     for (device, key), record in records:
-        if key < FIRST_KEY:
+        if not _is_curated(key):
             plain.append(stream_places((device, key), record, names, least))
         else:
             places = asdict(places_of(device, record))
@@ -241,7 +241,7 @@ def read_status(
     return StatusAnswer(
         **asdict(_fleet_state(reader, config, now_s, sums)),
         devices=_fleet_devices(reader, config, now_s, least),
-        curated_streams=sum(row.devices for row in sums if row.stream >= FIRST_KEY),
+        curated_streams=sum(row.devices for row in sums if _is_curated(row.stream)),
         completeness=plain,
         curated=curated,
         marked=[marked_device(row, names) for row in reader.marks()],
@@ -275,6 +275,10 @@ def is_silent(state: str, seen_s: int, old_s: int) -> bool:
     return state == "unknown" or seen_s < old_s
 
 
+def _is_curated(key: int) -> bool:
+    return FIRST_KEY <= key < FIRST_SUMS_KEY
+
+
 def shown_device(  # noqa: PLR0913 (what is known)
     row: DeviceRow,
     records: Iterable[tuple[int, Record]],
@@ -299,7 +303,7 @@ def shown_device(  # noqa: PLR0913 (what is known)
         streams=[
             stream_places((row.device, key), record, names, least)
             for key, record in records
-            if key < FIRST_KEY
+            if not _is_curated(key)
         ],
         marks=[marked_device(one, names) for one in marks if one.device == row.device],
     )

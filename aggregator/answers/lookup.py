@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from aggregator.answers.completeness import DeviceAccount, Sums
+from aggregator.answers.completeness import DeviceAccount, Sums, stream_name
 from aggregator.answers.crowds import supposed
 from aggregator.answers.query import WHOLE, Facts, first_streamed, part_of
 from aggregator.counting.classes import Weights, unweighted
@@ -16,7 +16,7 @@ from aggregator.counting.retention import SUMMED, spans
 from aggregator.counting.tally import exact_sum
 from aggregator.plans.revision import read_revision
 from aggregator.store.contract import stored_plan
-from edge_ldp.protocol.released import FIRST_KEY, FIRST_SUMS_KEY
+from edge_ldp.protocol.released import FIRST_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -272,15 +272,11 @@ def read_account(
         in_quarantine[stream] += reports
     rows = [
         DeviceAccount(
-            device, groups.get(device, ""), key, _name(key, names), record, held[device, key]
+            device, groups.get(device, ""), key, stream_name(key, names), record, held[device, key]
         )
         for (device, key), record in records
     ]
     forgets = config.retention.day_days is not None
-    return rows, {_name(s, names): Sums(in_counts[s], in_quarantine[s], forgets) for s in streams}
-
-
-def _name(key: int, names: Mapping[int, str]) -> str:
-    if key >= FIRST_SUMS_KEY:
-        return f"sums {key - FIRST_SUMS_KEY}"
-    return f"curated {key - FIRST_KEY}" if key >= FIRST_KEY else names.get(key, str(key))
+    return rows, {
+        stream_name(s, names): Sums(in_counts[s], in_quarantine[s], forgets) for s in streams
+    }
