@@ -249,7 +249,13 @@ def test_the_example_shows_every_optional_key_in_its_right_table() -> None:
         else line
         for line in lines
     ]
-    config = parse_config("\n".join(shown), "example")
+    limit = shown.index(next(line for line in shown if line.startswith("[policy.lifetime]")))
+    sums = [line for line in shown if line.startswith(("mode =", "sums ="))]
+    assert len(sums) == 2
+    beside = parse_config("\n".join(shown[:limit] + shown[limit + 3 :]), "example")
+    assert beside.streams[0].mode == "both"
+    config = parse_config("\n".join(line for line in shown if line not in sums), "example")
+    assert config.lifetime is not None
     assert config.broker.username == "home-0001"
     assert config.broker.password_file == str(Path("/etc/edge-ldp/broker-password"))
     assert (config.all_meters[0].meter_id, config.all_meters[0].date_by) == (
