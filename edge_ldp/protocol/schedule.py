@@ -53,7 +53,7 @@ def chosen_period(reports: int, slots: int, streams: int, slot_seconds: int, mos
     A window that nearly every cell reports in keeps its own length.
     """
     repelled = _repelled(reports, slots, streams)
-    if _excess(slots, slot_seconds) * repelled <= 1:
+    if not repelled or _excess(slots, slot_seconds) * repelled <= 1:
         return slots
     best, least = slots, slots * max(Fraction(1), _excess(slots, slot_seconds))
     for period in range(slots + 1, min(most, MOST_TIMES * slots) + 1):

@@ -951,7 +951,7 @@ async def test_time_is_kept_without_a_meter(make: Any) -> None:
     bench.telegram()
     bench.clock.pass_s(3)
     keeping = asyncio.create_task(bench.feeds.keep_time())
-    await until(lambda: bool(bench.closed))
+    await asyncio.sleep(0)  # its first look comes before its first pause
     keeping.cancel()
     assert [closed.values for closed in bench.closed] == [(500,)]
 
