@@ -846,7 +846,7 @@ def test_SER_14_a_value_above_the_range_is_reported_like_any_other(make: Any) ->
         bench.telegram()
         status = bench.device.status("online")
         (stream,) = status.streams
-        status = replace(status, streams=(replace(stream, series=1),))  # drawn at random
+        status = replace(status, streams=(stream._replace(series=1),))  # drawn at random
         slots = [(r.slot, r.epoch) for r in bench.journal.waiting()]
         seen.append((slots, bench.feed.health, status))
     assert seen[0] == seen[1]
