@@ -42,6 +42,7 @@ from aggregator.commands.common import find_group, find_stream, find_zone, moved
 from aggregator.commands.replay_options import make_parser
 from aggregator.config import ConfigError, load_config
 from aggregator.counting.reporters import less
+from aggregator.counting.retention import GONE
 from aggregator.counting.tally import merge, rows_of, without_classes
 from aggregator.errors import StoreError
 from aggregator.replay.comparison import (
@@ -174,7 +175,11 @@ def _run(
         found = [reader.period_totals(one.name, 0, LAST_BUCKET) for one in config.streams]
         sums_after = _store_sums(reader, config)
     totals = {key: total for each in found for key, total in each.items()}
-    sums = compare_releases(read_releases(place), sums_before, sums_after, totals)
+    gone_s = {
+        one.name: rolled_up[one.id].until.get(GONE, 0) * one.bucket_s for one in config.streams
+    }
+    there = (one for one in read_releases(place) if one.end_s > gone_s.get(one.name, 0))
+    sums = compare_releases(there, sums_before, sums_after, totals)
     compared = compare_archive(*(rolled(tally, rolled_up) for tally in (plain, before, after)))
     clock.append(time.monotonic())
     spent = [round(later - earlier, 3) for earlier, later in pairwise(clock)]

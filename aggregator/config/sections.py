@@ -88,7 +88,7 @@ class RetentionTable:
     """[retention]: how long counts are kept by time bucket, hour and day; without a key: for ever.
 
     After `bucket_days` buckets are added up to hours, after `hour_days` to days of UTC; after
-    `day_days` they are deleted. Sums of hours are kept until then.
+    `day_days` they are deleted. Sums of hours, and homes' own of a period, are kept until then.
     """
 
     bucket_days: Annotated[int, Range(ge=1, le=36_525)] | None = None

@@ -35,6 +35,7 @@ _TAKE = """DELETE FROM {} WHERE stream = ? AND bucket >= ? AND bucket < ?
 _PUT = """INSERT INTO counts (stream, epoch, grp, cls, bucket, reporters, pairs)
     VALUES (?, ?, ?, ?, ?, ?, ?)"""
 _DROP = "DELETE FROM {} WHERE stream = ? AND bucket < ?"
+_DROP_SUMS = "DELETE FROM {} WHERE name = ? AND end_s <= ?"  # homes' sums of a period
 _UNTIL = """INSERT INTO rolled (stream, what, until) VALUES (?, ?, ?)
     ON CONFLICT (stream, what) DO UPDATE SET until = excluded.until"""
 
@@ -49,6 +50,9 @@ def take_step(session: Session, stream: StreamTable, step: Step) -> None:
         elif step.what == GONE:
             for table in (*session.COUNTED, *session.PRESENT, "sums"):
                 session.rows(_DROP.format(table), (step.stream, step.end))
+            for table in ("period_sums", "period_totals"):
+                until_s = step.end * stream.bucket_s
+                session.rows(_DROP_SUMS.format(table), (stream.name, until_s))
         else:
             _add_up(session, step)
         session.rows(_UNTIL, (step.stream, step.what, step.end))

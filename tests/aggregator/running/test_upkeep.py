@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from aggregator.answers.load_lookup import read_load_curve, replayed_curve, whole_spans
+from aggregator.counting.period_totals import totals_of
 from aggregator.counting.retention import DAY_S, GONE, SUMMED, spans
 from aggregator.counting.tally import merge
 from aggregator.main import main
@@ -25,6 +26,7 @@ from aggregator.store.contract import LAST_BUCKET, PlanRow
 from aggregator.store.forms import pack_pairs
 from aggregator.store.opening import open_reader, open_session
 from aggregator.store.quarantine_release import count_held
+from tests.aggregator.counting.test_period_sums import arrival
 from tests.aggregator.engines import Engine
 from tests.aggregator.store_contract import changes, commit
 from tests.aggregator.tallies import count_batches
@@ -41,6 +43,7 @@ RETENTION = "[retention]\nbucket_days = 40\nhour_days = 60\n"
 DAYS, FIRST_DAY = 4, 19_000
 NOW_S = (FIRST_DAY + 63) * DAY_S  # the first days are to be days, the others hours
 SLOTS = 96
+ONE_DAY = {"days": 1, "n": (96,), "y": (96_000,)}
 
 
 def configured(engine: Engine, more: str = RETENTION) -> AggregatorConfig:
@@ -386,8 +389,14 @@ def test_after_day_days_counts_are_gone_and_what_is_left_is_as_before(engine: En
     fill(store, config)
     left = (FIRST_DAY + 2) * SLOTS
     before = seen(store, left)
+    name = config.streams[0].name
+    days = [arrival(f"home-{at}", period=FIRST_DAY + at, **ONE_DAY) for at in range(4)]
+    kept = [one.kept(0, held=False)._replace(name=name) for one in days]
+    commit(store, changes(summed=tuple(kept)))
     tend_all(config)
     assert store.rolled_up(1).until[GONE] == left
+    assert store.period_sums(name, 0, 1 << 40) == kept[2:]
+    assert store.period_totals(name, 0, 1 << 40) == totals_of(kept[2:])
     assert seen(store) == seen(store, left) == before
     assert min(bucket for bucket, _ in store.presence(1)) == left
     curve = read_load_curve(store, config.streams[0], 0, LAST_BUCKET)
