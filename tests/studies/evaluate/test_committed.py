@@ -21,6 +21,7 @@ RESULTS = Path(__file__).parents[3] / "docs" / "results"
         ("sw", ("2", "beta", "SW+auto", 2.5, "w1")),
         ("topl", ("8", "pos", "least possible", 1.0, "theta")),
         ("topl", ("8", "pos", "SW-W", 2.0, "mse")),
+        ("topl", ("epochs", "pos", "ε = 0.6", 2.0, "theta")),
         ("tops", ("1", "pos", "equation 6", 67.0, "root error")),
         ("tops", ("1", "pos", "measured", 67.0, "root error")),
         ("tops", ("5", "retail", "H16c", 0.05, "mse")),
