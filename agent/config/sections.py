@@ -1,4 +1,11 @@
-"""The tables of the agent's TOML file: what each key may be, and what it means by default."""
+"""The tables of the agent's TOML file: what each key may be, and what it means by default.
+
+The numbers stand here, as an owner reads them; what is done with them stands in: [broker]
+edge_ldp/service/broker.py; [plans] edge_ldp/protocol/signing.py; [clock] edge_ldp/service/clock.py;
+[policy.window] edge_ldp/protocol/ledger.py; [policy.plans] edge_ldp/protocol/plan_bounds.py, which
+has its own numbers; [policy.lifetime] agent/claims/lifetime.py; [sending] agent/claims/delivery.py;
+[[streams]] agent/claims/slots.py, and its sums edge_ldp/period_sums.
+"""
 
 from dataclasses import dataclass, fields, replace
 from decimal import Decimal

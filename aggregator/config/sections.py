@@ -1,4 +1,11 @@
-"""The tables of the aggregator's file, as frozen values with their defaults."""
+"""The tables of the aggregator's file, as frozen values with their defaults.
+
+The numbers stand here; what is done with them stands in: [retention]
+aggregator/counting/retention.py; [intake] aggregator/counting/quota.py and
+aggregator/intake/receipt_schedule.py; [guard] aggregator/counting/watching.py; [query]
+aggregator/answers/crowds.py; [announce] aggregator/running/announcer.py; [[streams]]
+aggregator/config/streams.py and aggregator/plans/planner.py.
+"""
 
 from dataclasses import dataclass
 from datetime import timedelta, timezone, tzinfo
