@@ -11,7 +11,6 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -115,7 +114,7 @@ async def _serve(loaded: Loaded, journal: Journal, clock: Clock) -> None:
         vitals = partial(_vitals, device, feeds, uplink, tap, share)
         uplink.vitals = partial(vitals, leaves=True)
         answering = tasks.create_task(
-            keep_answering(journal.path, lambda: asdict(vitals())), name="answering"
+            keep_answering(journal.path, lambda: vitals()._asdict()), name="answering"
         )
         telling = tasks.create_task(
             keep_telling(

@@ -8,7 +8,8 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from agent.claims.batches import Key, Named
 from agent.config import AgentConfig
@@ -52,12 +53,11 @@ SEVERAL_BYTES = 16_384  # of a message of several batches: less than any broker 
 log = logging.getLogger("edge-ldp.agent")
 
 
-@dataclass(frozen=True, slots=True)
-class Vitals:
+class Vitals(NamedTuple):
     """How the agent is: `ok` or what is wrong, and ages in seconds, None where there is none."""
 
     health: str
-    ages: Mapping[str, int | None] = field(default_factory=dict)
+    ages: Mapping[str, int | None]
 
 
 class Uplink:
@@ -97,7 +97,7 @@ class Uplink:
         self._drained = asyncio.Event()
         self._log_limit = LogLimit()
         self._reported_health = ""  # the health in the last status
-        self.vitals: Callable[[], Vitals] = lambda: Vitals("")
+        self.vitals: Callable[[], Vitals] = lambda: Vitals("", {})
 
     @property
     def online(self) -> bool:

@@ -8,7 +8,7 @@ value is ever quoted: it may be a secret in the wrong place. Pure.
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from decimal import Decimal
 from types import NoneType, UnionType
 from typing import (
@@ -16,6 +16,7 @@ from typing import (
     Annotated,
     Any,
     Literal,
+    NamedTuple,
     TypeVar,
     Union,
     get_args,
@@ -42,8 +43,7 @@ _TAKES: dict[Any, tuple[type, ...]] = {
 _NAMES = {dict: "table", list: "array", tuple: "array", NoneType: "nothing"}
 
 
-@dataclass(frozen=True, slots=True)
-class Range:
+class Range(NamedTuple):
     """Bounds of a number."""
 
     ge: int | None = None
@@ -65,8 +65,7 @@ class Range:
         return " and ".join(f"{sign} {bound}" for sign, bound in bounds if bound is not None)
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
+class Form(NamedTuple):
     """A pattern that a text must match as a whole, and what to call it."""
 
     pattern: str
