@@ -128,7 +128,7 @@ class Uplink:
 
     @property
     def ages(self) -> dict[str, int | None]:
-        """Seconds since the link came up and since the last receipt; None: it is not, or never."""
+        """Seconds since the link came up and the last receipt came; None: down, or none came."""
         since = {
             "link_s": self._up_s if self._link is not None else None,
             "receipt_s": self._receipt_s,
