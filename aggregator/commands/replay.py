@@ -78,6 +78,9 @@ if TYPE_CHECKING:
     from aggregator.store.contract import Reader
     from edge_ldp.device.errors import EdgeLdpError
 
+STORES = ("curated_beside", "warnings", "sums", "mode")
+"""Keys of `query` that are not of counts: an archive's answer has none of them."""
+
 EXIT_DIFFER = 1
 EXIT_CONFIG = 2
 EXIT_STORE = 4
@@ -122,7 +125,7 @@ def _replay(args: argparse.Namespace) -> int:
         reader.close()
     view = {"fleet": config.fleet, "archive": str(place), "complete": about.complete, **view}
     if args.json:
-        told = None if answered is None else to_builtins(answered)
+        told = None if answered is None else _without_the_stores(to_builtins(answered))
         if told is not None and estimated is not None:
             told["estimated"] = estimated
         sys.stdout.write(json.dumps({**view, "answer": told, "curve": to_builtins(curve)}) + "\n")
@@ -132,6 +135,11 @@ def _replay(args: argparse.Namespace) -> int:
     if any((view["compared"]["differ"], view["sums"]["differ"], view["sums"]["totals_differ"])):
         return EXIT_DIFFER
     return EXIT_NOTHING if answered is not None and answered.whole.mean is None else 0
+
+
+def _without_the_stores(answered: dict[str, Any]) -> dict[str, Any]:
+    """Return an answer without what the store alone tells."""
+    return {key: value for key, value in answered.items() if key not in STORES}
 
 
 def _compact(

@@ -19,10 +19,10 @@ that are left out of the answer, never of what is compared; compared: cells, equ
 and the first of those that differ: stream, epoch, group, bucket, code, archive, store; sums (homes'
 sums of a period): releases, differ, totals_differ (periods that do not add up in the store);
 seconds: compact, count, compare; answer: as of `edge-ldp aggregator query --json`, from the
-archive's counts (with --stream, else null), and with --estimator estimated: estimator, edges,
-probabilities, n (surveys), iterations, warnings; curve: as of `edge-ldp aggregator load-curve
---json`, from the archive's counts (with --curve, else null). With --compact only reports, repeats,
-conflicts and files.
+archive's counts, without curated_beside, warnings, sums and mode (with --stream, else null), and
+with --estimator estimated: estimator, edges, probabilities, n (surveys), iterations, warnings;
+curve: as of `edge-ldp aggregator load-curve --json`, from the archive's counts (with --curve, else
+null). With --compact only reports, repeats, conflicts and files.
 """
 
 

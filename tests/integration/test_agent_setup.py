@@ -388,8 +388,8 @@ async def test_without_an_invitation_all_is_asked_for_and_slips_are_mended(
             ("the fleet's name: ", "My street"),
             ("the fleet's name: ", FLEET),
             ("(the fleet's plans need 1; smaller hides more) [1]: ", "12"),
-            ("or give another [12]: ", "0.5"),
-            ("or give another [0.5]: ", "1"),
+            ("or type another [12]: ", "0.5"),
+            ("or type another [0.5]: ", "1"),
             ("is that what you allow (y/n) [y]: ", ""),
         )
     assert code == 0, shown
