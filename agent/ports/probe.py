@@ -83,7 +83,7 @@ async def probe(
     is_source = source_of(port) is not None  # which has no speed, and cannot be asked
     tried: list[Tried] = []
     for line in LISTENED[:1] if is_source else RAW_LISTENED if is_raw else LISTENED:
-        say(f"listening at {line_text(line)}")
+        say("listening" if is_source else f"listening at {line_text(line)}")
         outcome = await _heard(port, line, seconds, say, wanted, turns=TURNS if tried else 1)
         if isinstance(outcome, Found):
             return outcome, tried
