@@ -21,6 +21,7 @@ _KINDS = {
     **dict.fromkeys((6, 21), "hot_water"),
     **dict.fromkeys((7, 22), "water"),
 }
+_MOST_DIGITS = 3  # of a kind
 _UNITS = {b"m3": ("dm3", 3), b"GJ": ("MJ", 3), b"MJ": ("MJ", 0)}
 
 
@@ -33,7 +34,8 @@ def channels(lines: Sequence[bytes]) -> tuple[SubMeter, ...]:
             continue
         channel, what, inside = int(found[1]), found[2], found[3]
         if what == b"1.0":
-            kinds[channel] = _KINDS.get(int(inside), "other") if inside.isdigit() else "other"
+            is_kind = inside.isdigit() and len(inside) <= _MOST_DIGITS
+            kinds[channel] = _KINDS.get(int(inside), "other") if is_kind else "other"
         elif what == b"3.0":
             unit, text = (
                 _OLD.fullmatch(inside),

@@ -26,7 +26,7 @@ _PHASES = {
     GIVEN: ("22.7.0", "42.7.0", "62.7.0"),
 }
 _ALL_PHASES = 3
-_OTHER_PHASES = range(41, 81)  # group C: 21 to 40 is the first phase, then come the other two
+_OTHER_PHASES = frozenset(map(str, range(41, 81)))  # group C: 21 to 40 is the first phase's
 POWERS = (NET, DRAWN, GIVEN, ABSOLUTE, *(key for keys in _PHASES.values() for key in keys))
 REACTIVE, REACTIVE_GIVEN = "3.7.0", "4.7.0"
 JUDGED = dict.fromkeys(POWERS, "W") | {
@@ -85,8 +85,7 @@ def electricity(
 
 def is_other_phase(key: str) -> bool:
     """Say whether a register C.D.E is of the second or third phase."""
-    group = key.partition(".")[0]
-    return group.isdigit() and int(group) in _OTHER_PHASES
+    return key.partition(".")[0] in _OTHER_PHASES
 
 
 def is_profile(key: str) -> bool:

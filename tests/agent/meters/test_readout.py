@@ -36,6 +36,8 @@ def read(raw: bytes, bare_unit: BareUnit = "refuse") -> Telegram | Discarded:
         ("0-0:1.8.0(1*kWh)", {}),
         ("1.6.0(02.468*kW)(1703100930)", {}),
         ("F.F(00)", {}),
+        ("2².7.0(1*kW)1.7.0(00.49*kW)", {"power": 490}),  # a digit, and no number
+        (f"{'9' * 999}.7.0(1*kW)1.7.0(00.49*kW)", {"power": 490}),
     ],
 )
 def test_SER_13_a_register_is_scaled_by_its_unit(line: str, expected: dict[str, int]) -> None:
