@@ -1,5 +1,6 @@
 """A curator whose running chunk is in memory only: `[device] keep = "run"`."""
 
+from contextlib import closing
 from pathlib import Path
 
 from agent.claims.slots import SlotValues
@@ -29,7 +30,8 @@ def publish(device: Device, clock: StillClock, slots: int) -> None:
 
 def series_of(journal: Journal) -> list[tuple[int, int]]:
     """Return each series' number of released values, and whether it is over; from rows alone."""
-    rows = CuratorJournal(Journal(journal.path, create=False)).series()
+    with closing(Journal(journal.path, create=False)) as found:
+        rows = CuratorJournal(found).series()
     return [(row.slot - row.series, row.is_ended) for row in rows]
 
 
