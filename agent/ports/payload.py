@@ -7,8 +7,6 @@ Nothing is decoded here, and nothing is said of what is in it.
 MOST_BYTES = 1 << 16
 """A telegram has at most a few kB; what is longer is none."""
 
-_SML = 0x1B
-
 
 def line_of(payload: bytes) -> bytes:
     """Return a payload as a meter would have sent it: JSON in one line, text with its end."""
