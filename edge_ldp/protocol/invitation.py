@@ -3,13 +3,13 @@
 The aggregator's operator makes it (`edge-ldp aggregator devices invite`), `edge-ldp agent setup`
 takes it, once. It is one line of JSON, or `edge-ldp:` and that JSON in base64url without padding,
 which fits a QR code. It holds a password: a secret like a letter with a PIN.
-It tells the ε that the fleet's plans need; ε, window and mechanisms are the owner's alone, and what
-else it says the owner bounds (`edge-ldp agent setup`).
+It tells the ε that the fleet's plans need, and what sums of a home it would count; ε, window and
+mechanisms are the owner's alone, and what else it says the owner bounds (`edge-ldp agent setup`).
 """
 
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from decimal import Decimal
 
 from edge_ldp.device.errors import ParameterError
@@ -23,6 +23,7 @@ SCHEME = "edge-ldp:"
 MAX_CA_CHARACTERS = 1 << 15
 MAX_SLOT_SECONDS = 86_400
 _VALUE = 1 << 40
+_SHARE = re.compile(r"[01](\.[0-9]{1,8})?")
 _BASE64URL = re.compile(rb"[A-Za-z0-9_-]+")
 _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:%-]*\Z|:[A-Za-z0-9._:%-]+\Z")
 _PEM = re.compile(r"(\s*-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----\s*)+")
@@ -39,10 +40,25 @@ class InvitedBroker:
 
 
 @dataclass(frozen=True, slots=True)
+class InvitedSums:
+    """Sums of a home that the fleet counts beside reports or, at a share of 1, instead of them.
+
+    share: which part of the window's ε they are to have, as written; the rest as in [streams.sums].
+    """
+
+    days: int
+    share: str
+    cells: int = 1
+    block_hours: int = 1
+    offset_s: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class InvitedStream:
     """A quantity that the fleet counts: low, ceiling in `unit`; a slot of `slot_seconds`.
 
-    epsilon: which its plans need, as written; None where an older aggregator does not say.
+    epsilon: which its plans need, as written; None where an older aggregator does not say. sums:
+    None where the fleet counts single values alone.
     """
 
     name: str
@@ -52,6 +68,7 @@ class InvitedStream:
     ceiling: int
     slot_seconds: int
     epsilon: str | None = None
+    sums: InvitedSums | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +112,7 @@ class Invitation:
                         "ceiling": one.ceiling,
                         "slot_seconds": one.slot_seconds,
                         **({} if one.epsilon is None else {"epsilon": one.epsilon}),
+                        **({} if one.sums is None else {"sums": asdict(one.sums)}),
                     }
                     for one in self.streams
                 ],
@@ -170,6 +188,21 @@ def _stream(found: Fields) -> InvitedStream:
         ceiling=found.integer("ceiling", low + 1, low + _VALUE - 1),
         slot_seconds=found.integer("slot_seconds", 1, MAX_SLOT_SECONDS),
         epsilon=_epsilon(found) if "epsilon" in found.raw() else None,
+        sums=_sums(found.table("sums")) if "sums" in found.raw() else None,
+    )
+
+
+def _sums(found: Fields) -> InvitedSums:
+    """Return the layout as told; whether it divides the day the owner's own file decides."""
+    share = found.text("share", 16)
+    if not _SHARE.fullmatch(share) or not 0 < Decimal(share) <= 1:
+        raise MessageError("value", "sums.share", "a part of the window's ε: above 0, at most 1")
+    return InvitedSums(
+        found.integer("days", 1, 366),
+        share,
+        found.integer("cells", 1, 96),
+        found.integer("block_hours", 1, 24),
+        found.integer("offset_s", 0, MAX_SLOT_SECONDS - 1),
     )
 
 

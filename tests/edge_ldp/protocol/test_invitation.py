@@ -1,6 +1,7 @@
 """The invitation: one line, one QR text, and a reason for whatever is wrong with it."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from edge_ldp.protocol.invitation import (
     Invitation,
     InvitedBroker,
     InvitedStream,
+    InvitedSums,
     parse_invitation,
 )
 from edge_ldp.protocol.strict_json import MessageError
@@ -89,6 +91,31 @@ WRONG: list[tuple[str, Any, str]] = [
     ("streams.0.low", None, "streams[0].low"),
     ("streams.0.slot_seconds", 0, "streams[0].slot_seconds"),
 ]
+
+
+SUMMED = replace(INVITATION, streams=(replace(STREAM, sums=InvitedSums(1, "0.75")),))
+WRONG_SUMS = [
+    ("share", "0"),
+    ("share", "1.5"),
+    ("share", 1),
+    ("share", "١"),
+    ("share", "1e-3"),
+    ("days", 0),
+    ("cells", 97),
+    ("block_hours", None),
+    ("offset_s", -1),
+]
+
+
+@pytest.mark.parametrize(("key", "value"), WRONG_SUMS)
+def test_sums_that_a_fleet_counts_are_read_back_and_wrong_ones_named(
+    key: str, value: object
+) -> None:
+    assert parse_invitation(SUMMED.to_json()) == SUMMED
+    fields = json.loads(SUMMED.to_json())
+    fields["streams"][0]["sums"][key] = value
+    with pytest.raises(MessageError, match=f"sums.{key}"):
+        parse_invitation(json.dumps(fields).encode())
 
 
 @pytest.mark.parametrize(("path", "value", "field"), WRONG)
