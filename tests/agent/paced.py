@@ -29,9 +29,10 @@ class PacedClock:
 
 @asynccontextmanager
 async def paced(module: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]:
-    """Let a module that takes nothing of asyncio but the loop's time go by a paced clock."""
+    """Let a module that asks the loop for nothing but its time go by a paced clock."""
     clock = PacedClock()
-    monkeypatch.setattr(f"{module}.asyncio", SimpleNamespace(get_running_loop=lambda: clock))
+    own = SimpleNamespace(**vars(asyncio) | {"get_running_loop": lambda: clock})
+    monkeypatch.setattr(f"{module}.asyncio", own)
     running = asyncio.create_task(clock.run())
     yield
     running.cancel()

@@ -163,8 +163,10 @@ def test_processes_that_die_end_the_demo_with_the_last_words_of_the_first(
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setattr("signal.signal", lambda *_: None)  # the tests' own process keeps its own
     assert cli.main(["demo", *SMALL, "--output", str(tmp_path / "report")]) == 1
-    told = "edge-ldp demo: meter-1 ended early with exit code 9; its last words:\nno such port\n"
-    assert capsys.readouterr().err.endswith(told)
+    told = capsys.readouterr().err  # of whichever the machine let die first, and of no other
+    ended_early = r"edge-ldp demo: [a-z]+(-\d)? ended early with exit code 9; its last words:\n"
+    assert re.search(ended_early + r"no such port\n\Z", told)
+    assert told.count("ended early") == 1
     assert processes_in(tmp_path) == set()
     assert list(tmp_path.iterdir()) == []
 
