@@ -55,12 +55,13 @@ class NetworkPort:
         be one to nobody.
         """
         until_s = _now_s() + (self._silence_s if wait_s is None else wait_s)
-        while (left_s := until_s - _now_s()) > 0 or wait_s == 0:
-            if not await is_readable(self._fd(), max(left_s, 0.0)):
-                break
+        left_s = until_s - _now_s()
+        while await is_readable(self._fd(), max(left_s, 0.0)):  # looks once, however short the wait
             if data := self._taken():
                 self._received_s = _now_s()
                 return data
+            if (left_s := until_s - _now_s()) <= 0 and wait_s != 0:
+                break
         if _now_s() - self._received_s > self._quiet_s:
             raise PortError(self.path, QUIET, _REACH)
         return None

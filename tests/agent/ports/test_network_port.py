@@ -75,6 +75,11 @@ async def test_bytes_pass_both_ways_and_silence_is_told(bridge: TcpPort) -> None
         while len(heard) < 512:
             heard += await bridge.read()
         assert heard == every[:512]
+        assert await bridge.write(every[:1])
+        async with asyncio.timeout(60):
+            while (data := await port.read(1e-14)) is None:  # looks, and lets others run
+                pass
+        assert data == every[:1]
 
 
 async def test_SER_08_a_connection_that_ends_reads_as_gone_and_costs_nothing(
