@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from math import sqrt
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from msgspec import field
 from msgspec.structs import asdict
@@ -29,18 +29,18 @@ from aggregator.answers.units import (
     scale_of,
     text_table,
 )
-from aggregator.counting.period_totals import FIXED, TotalKey, layout_text, read_layout, report_of
+from aggregator.counting.period_totals import FIXED, pooled, read_layout, report_of
 from edge_ldp.device.sums import DAY_S
 from edge_ldp.device.sums_frame import decode_sums
 from edge_ldp.period_sums.estimate import estimate_total
 from edge_ldp.period_sums.law import FEW
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Mapping
     from datetime import tzinfo
 
     from aggregator.config import StreamTable
-    from aggregator.counting.period_totals import CellTotal
+    from aggregator.counting.period_totals import CellTotal, PeriodTotal, TotalKey
     from aggregator.store.contract import Reader
     from edge_ldp.period_sums.layout import PeriodLayout
 
@@ -76,9 +76,9 @@ class SumFigures(AnswerPart, frozen=True, kw_only=True):
     slots that were measured; full_kwh, full_kwh_low, full_kwh_high: the same mean in every slot of
     every home enrolled; homes that sent something, the most at any moment; slots of homes with a
     value, coverage: their share of all slots of all enrolled; exact: the interval is of the exact
-    law of the noise; sway: how far any one home, lying, can have moved the total; withheld: mean to
-    sway are null, as fewer homes than query.min_devices sent something, or a group leaves out so
-    few.
+    law of the noise; sway, mean_sway: how far any one home, lying, can have moved total and mean;
+    withheld: mean to mean_sway are null, as fewer homes than query.min_devices sent something, or a
+    group leaves out so few.
     """
 
     mean: InUnit | None = None
@@ -95,6 +95,7 @@ class SumFigures(AnswerPart, frozen=True, kw_only=True):
     coverage: Share | None = None
     exact: bool = False
     sway: UnitSlots | None = None
+    mean_sway: InUnit | None = None
     withheld: bool = False
 
 
@@ -127,24 +128,20 @@ class SumsAnswer(AnswerPart, frozen=True, kw_only=True):
     warnings: list[str]
 
 
-@dataclass(frozen=True, slots=True)
-class _Taken:
-    """Some cells of a period's total: whose, when, and which of its layout."""
+class _Taken(NamedTuple):
+    """Some cells of a period's total, of all groups asked for; `homes` with a value, at least."""
 
-    key: TotalKey
+    first_s: int
+    end_s: int
     layout: PeriodLayout
     cells: tuple[int, ...]
     found: tuple[CellTotal, ...]
+    homes: int
 
-    @property
-    def noises(self) -> int:
-        """Independent noises, at most."""
-        return sum(one.homes for one in self.found)
-
-    @property
-    def homes(self) -> int:
-        """Homes with a value in any of these cells, at least."""
-        return max((one.homes for one in self.found), default=0)
+    def part(self, cell: int) -> _Taken:
+        """Return one cell of it alone."""
+        found = self.found[cell]
+        return self._replace(cells=(cell,), found=(found,), homes=found.homes)
 
 
 def read_sums_answer(  # noqa: PLR0913 (what is asked for)
@@ -161,27 +158,24 @@ def read_sums_answer(  # noqa: PLR0913 (what is asked for)
     """Return what homes' sums of a range say, of all or of one group; None where there are none."""
     span = since_s or 0, LAST_S if until_s is None else until_s
     totals = reader.period_totals(stream.name, *span)
-    every: list[_Taken] = []
-    others: list[_Taken] = []
-    for key, total in totals.items():
-        layout = read_layout(key.layout)
-        if layout.slot_seconds == stream.slot_seconds:
-            taken = _Taken(key, layout, tuple(range(layout.cells)), total.cells)
-            (every if group in (None, key.group) else others).append(taken)
+    fits = [key for key in totals if read_layout(key.layout).slot_seconds == stream.slot_seconds]
+    every = _joined({key: totals[key] for key in fits if group in (None, key.group)})
     if not every:
         return None
+    left = _by_period(_joined({key: totals[key] for key in fits if group not in (None, key.group)}))
     asked = _Asking(reader, stream, group, least, enrolled)
-    periods = [_period(asked, *when, every, others, zone) for when in _periods(every)]
-    shown = {(one.from_s, one.to_s) for one in periods if not one.withheld}
-    kept = [one for one in every if one.key[1:3] in shown]
-    whole = asked.figures(kept, ()) if kept else SumFigures(withheld=True)
-    odd = len(totals) - len(every) - len(others)
-    told = f"sums over slots of another length than {stream.slot_seconds} s are left out: {odd}"
+    periods, kept = [], []
+    for when, taken in _by_period(every).items():
+        figures = asked.figures(taken, left.get(when, ()))
+        kept += [] if figures.withheld else taken
+        periods.append(_period(figures, *when, zone))
+    odd = len(totals) - len(fits)
+    told = f"sums over slots of another length than {stream.slot_seconds} s are left out: "
     return SumsAnswer(
-        whole=whole,
+        whole=asked.figures(kept, ()) if kept else SumFigures(withheld=True),
         periods=periods,
         parts=_parts(asked, kept),
-        warnings=[told] if odd else [],
+        warnings=[f"{told}{odd}"] if odd else [],
     )
 
 
@@ -202,10 +196,10 @@ def sums_text(found: SumsAnswer, unit: str, zone: tzinfo) -> str:
     lines = ["homes' own sums, with noise", _table(rows, unit)]
     if any(one.withheld for _, one in rows):
         lines.append("withheld: fewer homes sent sums, or are left out, than [query] min_devices")
-    if whole.sway is not None and whole.slots:
+    if whole.mean_sway is not None:
         lines.append(
             f"any honest homes, whatever they use; one that lies can move the mean of all by "
-            f"{whole.sway / whole.slots:,.1f} {unit}"
+            f"{whole.mean_sway:,.1f} {unit}"
         )
     return "\n".join([*lines, *(f"warning: {one}" for one in found.warnings), ""])
 
@@ -253,6 +247,7 @@ class _Asking:
         mean, low, high = (one / slots for one in ends)
         measured = [energy_kwh(self.stream, one) for one in ends]
         scaled = [energy_kwh(self.stream, one / slots * full) for one in ends]
+        sway = float(sum(max(one.sway for one in each.found) for each in taken))
         return SumFigures(
             mean=mean,
             low=low,
@@ -267,12 +262,13 @@ class _Asking:
             slots=slots,
             coverage=slots / full,
             exact=exact,
-            sway=float(sum(max((one.sway for one in each.found), default=0) for each in taken)),
+            sway=sway,
+            mean_sway=sway / slots,
         )
 
     def _total(self, taken: Collection[_Taken]) -> tuple[float, float, bool]:
         """Return total, half its interval's width, and whether that is of the exact law."""
-        if sum(one.noises for one in taken) <= FEW:
+        if sum(one.homes for each in taken for one in each.found) <= FEW:  # noises, at most
             return self._exact(taken)
         total = sum(one.total for each in taken for one in each.found) / FIXED
         variance = sum(one.variance for each in taken for one in each.found)
@@ -280,35 +276,46 @@ class _Asking:
 
     def _exact(self, taken: Collection[_Taken]) -> tuple[float, float, bool]:
         """Return the same by the releases themselves, which are few."""
-        wanted = {one.key: one.cells for one in taken}
-        first_s, end_s = min(key.first_s for key in wanted), max(key.end_s for key in wanted)
+        wanted = {one[:3]: one.cells for one in taken}
+        first_s, end_s = min(one.first_s for one in taken), max(one.end_s for one in taken)
         homes = defaultdict(list)
         for kept in self.reader.period_sums(self.stream.name, first_s, end_s, self.group):
             report = report_of(decode_sums(kept.payload))
-            key = TotalKey(*kept[1:4], layout_text(report.layout), kept.group)
-            if cells := wanted.get(key):
+            if cells := wanted.get((kept.first_s, kept.end_s, report.layout)):
                 n = tuple(one if at in cells else 0 for at, one in enumerate(report.n))
                 homes[kept.device].append(replace(report, n=n))  # a cell without slots is left out
         found = estimate_total(list(homes.values()))
         return found.total, found.total_half_width, found.is_exact
 
 
-def _periods(taken: Iterable[_Taken]) -> list[tuple[int, int]]:
-    return sorted({(one.key.first_s, one.key.end_s) for one in taken})
+def _joined(totals: Mapping[TotalKey, PeriodTotal]) -> list[_Taken]:
+    """Return totals over their groups."""
+    found: defaultdict[tuple[int, int, str], list[PeriodTotal]] = defaultdict(list)
+    for key, total in totals.items():
+        found[key[1:4]].append(total)
+    return [
+        _Taken(
+            first_s,
+            end_s,
+            read_layout(layout),
+            tuple(range(len(groups[0].cells))),
+            tuple(map(pooled, zip(*(one.cells for one in groups), strict=True))),
+            sum(max(one.homes for one in each.cells) for each in groups),
+        )
+        for (first_s, end_s, layout), groups in found.items()
+    ]
 
 
-def _period(  # noqa: PLR0913, PLR0917 (one of many periods)
-    asked: _Asking,
-    first_s: int,
-    end_s: int,
-    every: Iterable[_Taken],
-    others: Iterable[_Taken],
-    zone: tzinfo,
-) -> SumPeriod:
-    mine = [one for one in every if one.key[1:3] == (first_s, end_s)]
-    left = [one for one in others if one.key[1:3] == (first_s, end_s)]
+def _by_period(taken: Iterable[_Taken]) -> dict[tuple[int, int], list[_Taken]]:
+    found: defaultdict[tuple[int, int], list[_Taken]] = defaultdict(list)
+    for one in sorted(taken, key=lambda one: one[:2]):
+        found[one[:2]].append(one)
+    return found
+
+
+def _period(figures: SumFigures, first_s: int, end_s: int, zone: tzinfo) -> SumPeriod:
     return SumPeriod(
-        **asdict(asked.figures(mine, left)),
+        **asdict(figures),
         from_s=first_s,
         to_s=end_s,
         from_=iso(first_s, zone),
@@ -325,7 +332,7 @@ def _parts(asked: _Asking, taken: Collection[_Taken]) -> list[SumPart]:
         return []
     found = []
     for cell in range(cells):
-        part = [replace(one, cells=(cell,), found=(one.found[cell],)) for one in mine]
+        part = [one.part(cell) for one in mine]
         begin = (cell * DAY_S // cells - before_s) % DAY_S
         end = begin + DAY_S // cells
         figures = asdict(asked.figures(part, ()))
@@ -337,18 +344,18 @@ def _most(taken: Iterable[_Taken]) -> int:
     """Return how many homes there were at the moment when they were the most."""
     steps: defaultdict[int, int] = defaultdict(int)
     for one in taken:
-        steps[one.key.first_s] += one.homes
-        steps[one.key.end_s] -= one.homes
+        steps[one.first_s] += one.homes
+        steps[one.end_s] -= one.homes
     return max(accumulate(steps[at] for at in sorted(steps)), default=0)
 
 
 def _slots_of(taken: Iterable[_Taken]) -> int:
     """Return the slots of one home that these periods' cells have together."""
     slots, until = 0.0, 0
-    for one in sorted(taken, key=lambda one: one.key[1:3]):
-        seconds = max(0, one.key.end_s - max(until, one.key.first_s))
+    for one in sorted(taken, key=lambda one: one[:2]):
+        seconds = max(0, one.end_s - max(until, one.first_s))
         slots += seconds / one.layout.slot_seconds * len(one.cells) / one.layout.cells
-        until = max(until, one.key.end_s)
+        until = max(until, one.end_s)
     return round(slots)
 
 

@@ -46,12 +46,11 @@ class CellTotal(NamedTuple):
     variance: int = 0
     sway: int = 0
 
-    def plus(self, other: CellTotal) -> CellTotal:
-        """Return both together."""
-        homes, slots, total, variance = (
-            one + two for one, two in zip(self[:4], other[:4], strict=True)
-        )
-        return CellTotal(homes, slots, total, variance, max(self.sway, other.sway))
+
+def pooled(cells: Iterable[CellTotal]) -> CellTotal:
+    """Return one or more totals of different homes as one."""
+    homes, slots, totals, variances, sways = zip(*cells, strict=True)
+    return CellTotal(sum(homes), sum(slots), sum(totals), sum(variances), max(sways))
 
 
 class PeriodTotal(NamedTuple):
@@ -75,7 +74,7 @@ class PeriodTotal(NamedTuple):
     def plus(self, other: PeriodTotal) -> PeriodTotal:
         """Return both together, of one layout."""
         pairs = zip(self.cells, other.cells, strict=True)
-        return PeriodTotal(self.homes + other.homes, tuple(one.plus(two) for one, two in pairs))
+        return PeriodTotal(self.homes + other.homes, tuple(map(pooled, pairs)))
 
     def pack(self) -> str:
         """Return the one text that it is kept as."""
@@ -102,7 +101,7 @@ def unpack_total(text: str) -> PeriodTotal:
     except (TypeError, ValueError) as exc:
         raise RowError("a period's total does not parse") from exc
     numbers = (homes, *(number for one in cells for number in one))
-    if any(type(one) is not int for one in numbers) or len(numbers) != 1 + 5 * len(cells):
+    if {*map(type, numbers)} != {int} or len(numbers) != 1 + 5 * len(cells):
         raise RowError("a period's total is no integers, five for each cell")
     return found
 

@@ -128,6 +128,7 @@ def test_what_one_liar_can_move_is_told_REP_17(store: SqliteStore) -> None:
     fill(store, 40, WEEK, WEEK + 1)
     found = found_of(store)
     assert found.whole.sway == 2 * (672 * SPAN + 56 * SCALE)
+    assert found.whole.mean_sway == found.whole.sway / (2 * 672 * 40)
     assert "one that lies can move the mean of all by" in sums_text(found, "W", UTC)
 
 
