@@ -10,11 +10,9 @@ import sys
 from typing import TYPE_CHECKING
 
 from aggregator.commands.asking import add_command
-from aggregator.commands.common import EXIT_CONFIG, EXIT_RIVAL, EXIT_STORE, EXITS, fail, make_clock
-from aggregator.config import ConfigError, load_config
-from aggregator.errors import MemberError, RivalError, StoreError
+from aggregator.commands.common import EXITS, ended, make_clock
+from aggregator.config import load_config
 from edge_ldp.arguments import Parser
-from edge_ldp.errors import CountsError, RowError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,14 +26,7 @@ def main(argv: Sequence[str]) -> int:
     """Run one aggregator command; return its exit code."""
     args = parser(argv[:1]).parse_args(argv, argparse.Namespace(argv=argv))
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(message)s")
-    try:
-        return int(args.command(args))
-    except (ConfigError, MemberError) as exc:
-        return fail(exc, EXIT_CONFIG)
-    except RivalError as exc:
-        return fail(exc, EXIT_RIVAL)
-    except (StoreError, CountsError, RowError) as exc:
-        return fail(exc, EXIT_STORE)
+    return ended(lambda: int(args.command(args)))
 
 
 def run(args: argparse.Namespace) -> int:

@@ -32,9 +32,9 @@ from aggregator.config import parse_config
 from aggregator.counting.records import Changes, Record
 from aggregator.counting.seen_batches import DeviceState
 from aggregator.counting.tally import Sparse, Tally
-from aggregator.running.upkeep import tend
 from aggregator.store.contract import LAST_BUCKET, PlanRow
 from aggregator.store.opening import open_reader, open_session
+from aggregator.store.rollups import tend
 from benchmarks.intake_traffic import plan_of
 from benchmarks.stores import open_store, place
 from edge_ldp.estimate.model import model_of

@@ -230,28 +230,28 @@ ROOMS = {
         "sums, curves, densities, completeness, what is promised; how they print",
         "edge_ldp/device edge_ldp/mechanisms edge_ldp/protocol edge_ldp/certify edge_ldp/estimate"
         " edge_ldp/sums edge_ldp/poisoning edge_ldp/continual edge_ldp/period_sums edge_ldp/service"
-        " aggregator aggregator/config aggregator/counting aggregator/store aggregator/plans"
+        " aggregator/config aggregator/counting aggregator/store aggregator/plans"
         f" {BASE}",
         "numpy numpy.random msgspec",
     ),
     "aggregator/replay": Room(
         "counts anew on DuckDB or Spark",
         "edge_ldp/protocol edge_ldp/estimate edge_ldp/poisoning aggregator"
-        f" aggregator/config aggregator/counting aggregator/archive aggregator/store {BASE}",
+        f" aggregator/counting aggregator/archive aggregator/store {BASE}",
         "numpy numpy.random duckdb pyarrow pyspark py4j",
         io="counts.py duckdb_engine.py spark_engine.py",
         sql="statement.py",
     ),
     "aggregator/enrolment": Room(
         "how a fleet comes about: broker's files, certificates, logins, invitations, tokens",
-        "edge_ldp/protocol aggregator aggregator/config",
+        "edge_ldp/protocol aggregator/config",
         "cryptography",
         io="authority.py logins.py tokens.py",
     ),
     "aggregator/running": Room(
         "workers, leader, chores, announced sums",
         "edge_ldp/protocol edge_ldp/service aggregator aggregator/config"
-        " aggregator/counting aggregator/archive aggregator/store aggregator/courier"
+        " aggregator/archive aggregator/store aggregator/courier"
         f" aggregator/intake aggregator/plans {BASE}",
         io="announcer.py election.py process.py rights.py service.py trial.py",
     ),
@@ -268,14 +268,14 @@ ROOMS = {
     "aggregator/console": Room(
         "pages, API and metrics for those who look; it cannot write",
         "edge_ldp/device edge_ldp/certify edge_ldp/sums edge_ldp/service"
-        " aggregator aggregator/config aggregator/counting aggregator/store aggregator/enrolment"
+        " aggregator aggregator/config aggregator/store aggregator/enrolment"
         f" aggregator/answers aggregator/commands {BASE}",
         "msgspec starlette uvicorn jinja2 pyarrow",
         io="answering.py desks.py guard.py half_open.py main.py pulse.py server.py tables.py",
     ),
     "aggregator/main.py": Room(
         "`edge-ldp aggregator`",
-        f"aggregator aggregator/config aggregator/running aggregator/commands {BASE}",
+        f"aggregator/config aggregator/running aggregator/commands {BASE}",
         io="main.py",
     ),
     # what stands in for the world outside
@@ -330,6 +330,13 @@ def room_of(place: PurePath) -> str:
     if package == "edge_ldp":
         return "edge_ldp/mechanisms" if file == "__init__.py" else BASE
     return package
+
+
+def drawn(package: str) -> tuple[set[str], set[tuple[str, str]]]:
+    """Return the rooms of a package and the arrows between them, as a drawing of it has them."""
+    rooms = {name for name in ROOMS if name.partition("/")[0] == package}
+    arrows = {(name, other) for name in rooms for other in ROOMS[name].imports.split()}
+    return rooms, {(name, other) for name, other in arrows if other in rooms}
 
 
 def does_io(place: PurePath) -> bool:

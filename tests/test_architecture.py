@@ -10,7 +10,7 @@ from pathlib import Path, PurePath
 
 import pytest
 
-from tests.rooms import BASE, ROOMS, described, does_io, room_of, says_sql
+from tests.rooms import BASE, ROOMS, described, does_io, drawn, room_of, says_sql
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("agent", "aggregator", "edge_ldp", "firmware_stubs", "studies")
@@ -259,6 +259,16 @@ def test_what_a_room_is_allowed_is_used(name: str) -> None:
     assert set(room.packages.split()) <= tops
     files = {path.name for path in paths}
     assert set(room.io.split()) | set(room.sql.split()) <= files | {"*"}
+
+
+@pytest.mark.parametrize(
+    ("package", "rooms", "arrows"), [("agent", 12, 43), ("aggregator", 15, 55)]
+)
+def test_a_service_is_drawn_with_few_arrows(package: str, rooms: int, arrows: int) -> None:
+    """More than these is no longer one picture: a rule is in the wrong room (ADR 25)."""
+    found, between = drawn(package)
+    assert len(found) <= rooms
+    assert len(between) <= arrows, sorted(between)
 
 
 def test_no_circle_between_rooms() -> None:

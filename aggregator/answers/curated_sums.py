@@ -15,7 +15,6 @@ from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from aggregator.counting.curated import shape_of
-from aggregator.errors import AggregatorError
 from edge_ldp.continual import Exponential, Mean, Median, Moving, RangeSum, Recent, Shape
 from edge_ldp.continual.variance import (
     Run,
@@ -24,6 +23,7 @@ from edge_ldp.continual.variance import (
     runs_within_chunks,
     value_runs,
 )
+from edge_ldp.device.errors import EdgeLdpError
 
 if TYPE_CHECKING:
     from edge_ldp.continual.smoothers import Smoother
@@ -35,7 +35,7 @@ _SMOOTHERS: Mapping[str, type[Smoother]] = {
 }
 
 
-class ReleasedError(AggregatorError):
+class ReleasedError(EdgeLdpError):
     """A curated stream whose frames contradict each other: no sum of it means anything."""
 
 

@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, TypeVar
 
 from aggregator.answers.local_time import LATEST_S
 from aggregator.config import AggregatorConfig, ClockTable, ConfigError, load_config
+from aggregator.errors import MemberError, RivalError, StoreError
 from aggregator.store.opening import open_reader, open_session
 from aggregator.store.rows import MOVED, THERE, AuditRow
 from edge_ldp.arguments import meant, taken_as
+from edge_ldp.errors import CountsError, RowError
 from edge_ldp.service.clock import Clock
 from edge_ldp.service.zones import zone_expected, zone_of
 
@@ -33,6 +35,7 @@ _NOBODY = (1 << 32) - 1  # logged in: a service, or a container
 LONGEST = 1000  # characters of a command in the log of changes
 LOGIN = Path("/proc/self/loginuid")  # as whom somebody logged in, whoever they became since
 EARLIEST_S = 10**9  # what is asked for in seconds: less is a slip, a slot or 20261201
+AGGREGATOR = "edge-ldp aggregator"  # who says what is wrong
 EXIT_VIOLATED = 1
 EXIT_TROUBLE = 1
 EXIT_CONFIG = 2
@@ -138,7 +141,7 @@ def clock_note(config: AggregatorConfig) -> str:
 def warn(warnings: Sequence[str]) -> None:
     """Say on standard error what an answer is not."""
     for warning in warnings:
-        sys.stderr.write(f"edge-ldp aggregator: {warning}\n")
+        fail(warning, 0)
 
 
 @contextmanager
@@ -174,10 +177,22 @@ def _user(number: int) -> str:
         return str(number)
 
 
-def fail(reason: object, code: int) -> int:
+def fail(reason: object, code: int, who: str = AGGREGATOR) -> int:
     """Say why, and return the exit code."""
-    sys.stderr.write(f"edge-ldp aggregator: {reason}\n")
+    sys.stderr.write(f"{who}: {reason}\n")
     return code
+
+
+def ended(command: Callable[[], int], who: str = AGGREGATOR) -> int:
+    """Run a command and return its exit code; where it fails, say why."""
+    try:
+        return command()
+    except (ConfigError, MemberError) as exc:
+        return fail(exc, EXIT_CONFIG, who)
+    except RivalError as exc:
+        return fail(exc, EXIT_RIVAL, who)
+    except (StoreError, CountsError, RowError) as exc:
+        return fail(exc, EXIT_STORE, who)
 
 
 def _time(text: str) -> int | datetime:

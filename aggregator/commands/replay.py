@@ -38,7 +38,16 @@ from aggregator.answers.query_answer import query_answer, query_text
 from aggregator.archive.directory import read_about
 from aggregator.archive.files import Compacted, compact
 from aggregator.archive.releases import read_releases
-from aggregator.commands.common import find_group, find_stream, find_zone, moved_to, settle_times
+from aggregator.commands.common import (
+    EXIT_NOTHING,
+    EXIT_VIOLATED,
+    ended,
+    find_group,
+    find_stream,
+    find_zone,
+    moved_to,
+    settle_times,
+)
 from aggregator.commands.replay_options import make_parser
 from aggregator.config import ConfigError, load_config
 from aggregator.counting.reporters import less
@@ -62,7 +71,6 @@ from aggregator.replay.statement import Selection
 from aggregator.replay.view import compacted_text, compared_view, replay_text
 from aggregator.store.opening import open_reader
 from aggregator.store.rows import THERE
-from edge_ldp.errors import CountsError, RowError
 from edge_ldp.extras import pip_install
 
 if TYPE_CHECKING:
@@ -76,26 +84,15 @@ if TYPE_CHECKING:
     from aggregator.counting.tally import Tally
     from aggregator.replay.counts import Counted, OpenEngine
     from aggregator.store.contract import Reader
-    from edge_ldp.device.errors import EdgeLdpError
 
 STORES = ("curated_beside", "warnings", "sums", "mode")
 """Keys of `query` that are not of counts: an archive's answer has none of them."""
-
-EXIT_DIFFER = 1
-EXIT_CONFIG = 2
-EXIT_STORE = 4
-EXIT_NOTHING = 5
 
 
 def main(argv: Sequence[str]) -> int:
     """Run the command and return its exit code."""
     args = make_parser().parse_args(argv)
-    try:
-        return _replay(args)
-    except ConfigError as exc:
-        return _fail(exc, EXIT_CONFIG)
-    except (StoreError, CountsError, RowError) as exc:
-        return _fail(exc, EXIT_STORE)
+    return ended(lambda: _replay(args), "edge-ldp replay")
 
 
 def _replay(args: argparse.Namespace) -> int:
@@ -133,7 +130,7 @@ def _replay(args: argparse.Namespace) -> int:
         text = replay_text(view) + ("" if answered is None else query_text(answered, zone))
         sys.stdout.write(text + ("" if curve is None else curve_text(curve, zone)))
     if any((view["compared"]["differ"], view["sums"]["differ"], view["sums"]["totals_differ"])):
-        return EXIT_DIFFER
+        return EXIT_VIOLATED
     return EXIT_NOTHING if answered is not None and answered.whole.mean is None else 0
 
 
@@ -220,12 +217,14 @@ def _engine(args: argparse.Namespace, place: Path) -> OpenEngine:
     if args.engine == "duckdb":
         return open_duckdb
     try:
-        from aggregator.replay.spark_engine import need_java, open_spark  # noqa: PLC0415 (an extra)
+        from aggregator.replay import spark_engine  # noqa: PLC0415 (an extra)
     except ImportError as exc:
         expected = f"expected PySpark: {pip_install('edge-ldp-aggregator[spark]')}"
         raise ConfigError("edge-ldp replay", "--engine spark", expected) from exc
-    need_java(os.environ)  # before the spool is touched
-    return partial(open_spark, master=args.master, work=place / WORK)
+    missed = spark_engine.java_missed(os.environ)
+    if missed is not None:  # said before the spool is touched
+        raise ConfigError("edge-ldp replay", "--engine spark", missed)
+    return partial(spark_engine.open_spark, master=args.master, work=place / WORK)
 
 
 def _answer(  # noqa: PLR0913, PLR0917 (what was counted, of whom, and who asks)
@@ -314,8 +313,3 @@ def _progress(*, quiet: bool) -> Progress:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     off = quiet or not console.is_terminal
     return Progress(*columns, TimeRemainingColumn(), console=console, disable=off)
-
-
-def _fail(reason: EdgeLdpError, code: int) -> int:
-    sys.stderr.write(f"edge-ldp replay: {reason}\n")
-    return code

@@ -25,7 +25,7 @@ import uvicorn
 from aggregator.answers.changes import ConsoleToken, ConsoleTokens
 from aggregator.answers.units import clock_text, text_table
 from aggregator.commands.asking import Shown, add_command
-from aggregator.commands.common import EXIT_CONFIG
+from aggregator.commands.common import EXIT_CONFIG, ended, fail
 from aggregator.config import ConfigError, is_loopback, load_config
 from aggregator.console.answering import keep
 from aggregator.console.desks import Desks
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
     from aggregator.config import AggregatorConfig, ConsoleTable
 
+CONSOLE = "edge-ldp console"  # who says what is wrong
 CLOSING_S = 1
 IDLE_S = 60  # viewers ask again at each commit
 OPEN = """\
@@ -60,10 +61,7 @@ def main(argv: Sequence[str]) -> int:
     args = parser.parse_args(argv)
     if args.config is None:
         parser.error("the following arguments are required: -c/--config")
-    try:
-        return int(args.command(args))
-    except ConfigError as exc:
-        return _fail(str(exc))
+    return ended(lambda: int(args.command(args)), CONSOLE)
 
 
 def serve(args: argparse.Namespace) -> int:
@@ -72,15 +70,14 @@ def serve(args: argparse.Namespace) -> int:
     own = config.console
     tokens = None if own.tokens_file is None else Tokens(Path(own.tokens_file))
     if tokens is not None and not tokens.all():
-        sys.stderr.write(
-            "edge-ldp console: nobody may look yet: edge-ldp console tokens make NAME\n"
-        )
+        fail("nobody may look yet: edge-ldp console tokens make NAME", 0, CONSOLE)
     port = own.port if args.port is None else args.port
     family = socket.AF_INET6 if ":" in own.listen else socket.AF_INET
     try:
         listening = socket.create_server((own.listen, port), family=family)
     except OSError as exc:
-        return _fail(f"cannot listen on {own.listen}, port {port}: {exc.strerror}: [console] port")
+        reason = f"cannot listen on {own.listen}, port {port}: {exc.strerror}: [console] port"
+        return fail(reason, EXIT_CONFIG, CONSOLE)
     ours, theirs = zip(*(_channel() for _ in range(1 + own.processes)), strict=True)
     asks = os.getpid()
     if not os.fork():
@@ -181,7 +178,7 @@ def list_(args: argparse.Namespace) -> int:
 def revoke(args: argparse.Namespace) -> int:
     """Let in somebody's token no longer, from now on."""
     if not _tokens(args).revoke(args.name):
-        return _fail(f"there is no token of {args.name!r}")
+        return fail(f"there is no token of {args.name!r}", EXIT_CONFIG, CONSOLE)
     sys.stdout.write(f"{args.name} is not let in any longer\n")
     return 0
 
@@ -202,14 +199,9 @@ def _address(config: AggregatorConfig, port: int) -> str:
     return f"{kind}://{f'[{name}]' if ':' in name else name}:{port}/"
 
 
-def _fail(reason: str) -> int:
-    sys.stderr.write(f"edge-ldp console: {reason}\n")
-    return EXIT_CONFIG
-
-
 def _parser() -> argparse.ArgumentParser:
     shape = argparse.RawDescriptionHelpFormatter
-    top = Parser(prog="edge-ldp console", description=SAID, formatter_class=shape)
+    top = Parser(prog=CONSOLE, description=SAID, formatter_class=shape)
     top.add_argument("-c", "--config", type=Path, help="the aggregator's TOML")
     told = "in the place of [console] port; 0: any that is free"
     top.add_argument("--port", type=port_or_any, metavar="PORT", help=told)

@@ -28,9 +28,9 @@ from aggregator.answers.lookup import newest_plan, read_plans, read_revisions
 from aggregator.answers.parts import AnswerPart
 from aggregator.answers.plan_view import Look, PlanTerms, look_of, plan_terms
 from aggregator.config import ConfigError
-from aggregator.counting.retention import DAY_S
 from aggregator.store.rows import ORDERS, STATES
 from edge_ldp.certify.verdict import judge_plan
+from edge_ldp.device.sums import DAY_S
 from edge_ldp.service.zones import zone_of
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from hashlib import pbkdf2_hmac
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aggregator.errors import ConfigError
+from aggregator.config import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -20,7 +20,6 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from aggregator.config import ConfigError
 from aggregator.errors import StoreError
 from aggregator.replay.duckdb_engine import excluded_table, streams_table, unreadable
 from aggregator.replay.statement import COLUMNS, SPARK
@@ -95,9 +94,8 @@ class SparkEngine:
 def open_spark(selection: Selection, master: str, work: Path) -> Iterator[SparkEngine]:
     """Give the engine on a master (local[*], spark://host:7077, …); its log goes into `work`.
 
-    Raises ConfigError without Java, StoreError when Spark does not start.
+    Raises StoreError when Spark does not start.
     """
-    need_java(os.environ)
     log = work / LOG
     local = master.split("[", maxsplit=1)[0] == "local"
     settings = SETTINGS | {"spark.sql.warehouse.dir": str(work)} | (LOCAL if local else {})
@@ -118,14 +116,14 @@ def open_spark(selection: Selection, master: str, work: Path) -> Iterator[SparkE
         spark.stop()
 
 
-def need_java(environ: Mapping[str, str]) -> None:
-    """Raise ConfigError where there is no Java to start."""
+def java_missed(environ: Mapping[str, str]) -> str | None:
+    """Return what is expected where there is no Java to start, else None."""
     home = environ.get("JAVA_HOME")
     path = str(Path(home) / "bin") if home else environ.get("PATH", "")
-    if shutil.which("java", path=path) is None:
-        where = f"JAVA_HOME, which is {home}" if home else "PATH"
-        expected = f"expected Java 17 or later in {where}: apt-get install {JAVA}"
-        raise ConfigError("edge-ldp replay", "--engine spark", expected)
+    if shutil.which("java", path=path) is not None:
+        return None
+    where = f"JAVA_HOME, which is {home}" if home else "PATH"
+    return f"expected Java 17 or later in {where}: apt-get install {JAVA}"
 
 
 @contextmanager

@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING
 
 from aggregator.config import read_password
 from aggregator.errors import StoreAwayError, StoreError
+from aggregator.plans.clock_jumps import steady
 from aggregator.plans.signing import read_seal
 from aggregator.running.service import Service
-from aggregator.running.upkeep import Retention
-from aggregator.store.opening import make_worker, open_store
+from aggregator.store.opening import make_worker, open_session, open_store
+from aggregator.store.rollups import tend
 from edge_ldp.service.service_manager import ServiceManager, keep_telling
 
 if TYPE_CHECKING:
     from aggregator.config import AggregatorConfig
-    from aggregator.store.contract import Store
+    from aggregator.store.contract import Session, Store
     from aggregator.store.worker import Worker
     from edge_ldp.service.clock import Clock
 
@@ -47,6 +48,32 @@ def run_service(config: AggregatorConfig, file: str, worker_name: str | None, cl
     chores = [Retention(config, clock)]
     service = Service(config, password, clock, store, seal, worker=worker, chores=chores, file=file)
     asyncio.run(_serve(service))
+
+
+class Retention:
+    """A chore of the one worker that leads: tends the store of a configuration.
+
+    A clock that jumps is not followed for an hour, as by the guard: it would close and delete.
+    """
+
+    def __init__(self, config: AggregatorConfig, clock: Clock) -> None:
+        self._config = config
+        self._clock = clock
+        self._steady = steady(clock, config.intake.tolerance_s)
+        self._session: Session | None = None
+
+    def __call__(self, _: Store) -> bool:
+        """Do one step and say whether there may be more; raises StoreError."""
+        more = False
+        now_s = self._steady.at(self._clock.now(), self._clock.monotonic())
+        try:
+            session = self._session = self._session or open_session(self._config, "configuration")
+            more = tend(session, self._config, now_s)
+        finally:
+            if not more and self._session is not None:  # nothing to do for a while, or an error
+                self._session.close()
+                self._session = None
+        return more
 
 
 def _wait_for_store(config: AggregatorConfig, file: str, worker: Worker) -> Store:

@@ -1,6 +1,7 @@
 """Roll-ups in a store: hours' sums kept, buckets added up to hours and days, old ones deleted.
 
-When each is due is `aggregator.counting.retention`; who asks for it is `aggregator.running.upkeep`.
+When each is due is `aggregator.counting.retention`. Each step is one transaction beside the
+service's, so that a crash at any moment leaves the step done or not done.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from aggregator.counting.reporters import united
-from aggregator.counting.retention import GONE, SUMMED, spans
+from aggregator.counting.retention import GONE, SUMMED, Keeping, next_step, spans, wanted_from
 from aggregator.counting.tally import add_pairs
 from aggregator.store.contract import stored_plan
 from aggregator.store.forms import pack_pairs, unpack_pairs
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from aggregator.config import StreamTable
+    from aggregator.config import AggregatorConfig, StreamTable
     from aggregator.counting.retention import Step
     from aggregator.store.contract import Session
 
@@ -40,7 +41,30 @@ _UNTIL = """INSERT INTO rolled (stream, what, until) VALUES (?, ?, ?)
     ON CONFLICT (stream, what) DO UPDATE SET until = excluded.until"""
 
 
-def take_step(session: Session, stream: StreamTable, step: Step) -> None:
+def _keeping_of(config: AggregatorConfig) -> Keeping:
+    """Return how long the levels are kept."""
+    table = config.retention
+    window_s = config.intake.resend_window_s
+    return Keeping(window_s, table.bucket_days, table.hour_days, table.day_days)
+
+
+def tend(session: Session, config: AggregatorConfig, now_s: float) -> bool:
+    """Do one step, if there is one to do, and say whether; raises StoreError."""
+    for stream in config.streams:
+        keeping, rolled_up = _keeping_of(config), session.rolled_up(stream.id)
+        oldest = {
+            what: bucket
+            for what, first in wanted_from(stream, keeping, rolled_up).items()
+            if (bucket := _oldest_bucket(session, stream.id, first)) is not None
+        }
+        step = next_step(stream, keeping, rolled_up, oldest, now_s)
+        if step is not None:
+            _take_step(session, stream, step)
+            return True
+    return False
+
+
+def _take_step(session: Session, stream: StreamTable, step: Step) -> None:
     """Do one step in one transaction; raises StoreError."""
     with session.transaction():
         if session.rolled_up(step.stream).until.get(step.what, 0) >= step.end:
@@ -58,7 +82,7 @@ def take_step(session: Session, stream: StreamTable, step: Step) -> None:
         session.rows(_UNTIL, (step.stream, step.what, step.end))
 
 
-def oldest_bucket(session: Session, stream: int, first: int) -> int | None:
+def _oldest_bucket(session: Session, stream: int, first: int) -> int | None:
     """Return the first bucket of a stream from `first` on that has counts, or None."""
     found = [
         bucket

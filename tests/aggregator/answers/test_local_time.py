@@ -16,9 +16,9 @@ from aggregator.answers.announcement import announcements
 from aggregator.answers.local_time import Grouping, Spans, group_name, period
 from aggregator.config import AnnounceTable, parse_config
 from aggregator.plans import planner
-from aggregator.running.upkeep import tend
 from aggregator.store.contract import PlanRow
 from aggregator.store.opening import open_reader, open_session
+from aggregator.store.rollups import tend
 from tests.aggregator.engines import Engine
 from tests.aggregator.fakes import make_config
 from tests.aggregator.operator import Operator, operator

@@ -14,9 +14,9 @@ from aggregator.answers.crowds import Reported, is_crowd, joined, supposed, with
 from aggregator.config import parse_config
 from aggregator.counting.refusals import Rules, StreamRules, allowed_codes
 from aggregator.plans import planner
-from aggregator.running.upkeep import tend
 from aggregator.store.contract import PlanRow
 from aggregator.store.opening import open_session
+from aggregator.store.rollups import tend
 from edge_ldp.device.frame import encode
 from edge_ldp.protocol.messages import topic
 from edge_ldp.service.mqtt import Message

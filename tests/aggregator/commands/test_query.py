@@ -20,10 +20,10 @@ from aggregator.counting.members import named_wishes
 from aggregator.counting.refusals import Rules, StreamRules, allowed_codes
 from aggregator.main import main
 from aggregator.plans import planner
-from aggregator.running.upkeep import tend
 from aggregator.store.contract import PlanRow
 from aggregator.store.opening import open_reader, open_session
 from aggregator.store.registry import apply
+from aggregator.store.rollups import tend
 from edge_ldp.device.frame import encode
 from edge_ldp.protocol.messages import Status, topic
 from edge_ldp.service.mqtt import Message

@@ -21,11 +21,12 @@ from aggregator.counting.tally import merge
 from aggregator.main import main
 from aggregator.plans import planner
 from aggregator.replay.comparison import only_group, tally_of_rows
-from aggregator.running.upkeep import Retention, tend
+from aggregator.running.process import Retention
 from aggregator.store.contract import LAST_BUCKET, PlanRow
 from aggregator.store.forms import pack_pairs
 from aggregator.store.opening import open_reader, open_session
 from aggregator.store.quarantine_release import count_held
+from aggregator.store.rollups import tend
 from tests.aggregator.counting.test_period_sums import arrival
 from tests.aggregator.engines import Engine
 from tests.aggregator.store_contract import changes, commit
@@ -255,7 +256,7 @@ from pathlib import Path
 from contextlib import closing
 from aggregator.config import load_config
 from aggregator.store.opening import open_session
-from aggregator.running.upkeep import tend
+from aggregator.store.rollups import tend
 config = load_config(Path(sys.argv[1]))
 with closing(open_session(config, "test")) as session:
     print("ready", flush=True)

@@ -15,8 +15,8 @@ from aggregator.commands.replay import main as replay
 from aggregator.config import ConfigError, load_config, parse_config
 from aggregator.counting.retention import SUMMED
 from aggregator.main import main as aggregator
-from aggregator.running.upkeep import tend
 from aggregator.store.opening import open_session
+from aggregator.store.rollups import tend
 from aggregator.store.sqlite.reader import SqliteReader
 from benchmarks.fleet_offline import START_S, issue, run_offline
 from edge_ldp.device.errors import WireError
