@@ -23,11 +23,17 @@ def server() -> Iterator[PostgresServer]:
         yield made
 
 
+@pytest.fixture
+def url(server: PostgresServer) -> str:
+    """Give a database of its own."""
+    return server.new_database()
+
+
 @pytest.fixture(params=["sqlite", "postgres"])
 def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Engine:
     """Give a new store's place on each engine in turn."""
     path = tmp_path / "a.db"
     if request.param == "sqlite":
         return Engine("sqlite", f'path = "{path}"', path, "")
-    url = request.getfixturevalue("server").new_database()
+    url = request.getfixturevalue("url")
     return Engine("postgres", f'url = "{url}"', path, url)

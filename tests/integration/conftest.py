@@ -7,24 +7,26 @@ import socket
 import subprocess
 import time
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from aggregator.store.postgres.store import PostgresStore
 from aggregator.store.sqlite.store import SqliteStore
+from firmware_stubs.meters import PtyPort
 from tests import needs
 from tests.integration.both_stores import House
 from tests.postgres import PostgresServer, running_postgres
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from aggregator.store.contract import Store
 
 HOST = "127.0.0.1"
 START_S = 60
+HERE = Path(__file__).parent
 OPEN = """
 listener {port} 127.0.0.1
 allow_anonymous true
@@ -37,6 +39,14 @@ log_dest file {directory}/mosquitto.log
 """
 # saves all that it holds after each message, which a slow disk makes slow: for what a kill may lose
 SAVED = OPEN + "autosave_on_changes true\nautosave_interval 1\n"
+EVERY_SECOND = OPEN + "autosave_on_changes false\nautosave_interval 1\n"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark all that is here: real processes."""
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.integration)
 
 
 def free_port() -> int:
@@ -156,11 +166,39 @@ def make_broker(tmp_path: Path) -> Iterator[Callable[[str], RealBroker]]:
         yield make
 
 
+@pytest.fixture
+def pty(tmp_path: Path) -> Iterator[PtyPort]:
+    """Give a meter's port that is plugged in."""
+    port = PtyPort(tmp_path / "meter")
+    port.plug()
+    yield port
+    port.unplug()
+
+
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[PostgresServer]:
     """Give a PostgreSQL server that all tests share, each with a database of its own."""
     with running_postgres() as server:
         yield server
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[PostgresServer]:
+    """Give a PostgreSQL server of the file's own, which may be crashed."""
+    with running_postgres() as made:
+        yield made
+
+
+@pytest.fixture
+def url(server: PostgresServer) -> str:
+    """Give a database of its own."""
+    return server.new_database()
+
+
+@pytest.fixture
+def fast_broker(make_broker: Callable[[str], RealBroker]) -> RealBroker:
+    """Give a broker that looks at its clients every second."""
+    return make_broker(EVERY_SECOND)
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

@@ -50,8 +50,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.integration.conftest import RealBroker
-
-pytestmark = pytest.mark.integration
 GONE = ": gone"  # of the port; a state in memory is gone with a reboot
 SLOTS_10 = "jitter_s = 0\nreceipt_interval_s = 9000"
 FORGETFUL = OPEN.replace("persistence true", "persistence false")

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from aggregator.counting.records import Record
     from tests.integration.agent_bench import Hub
     from tests.integration.conftest import RealBroker
-
-pytestmark = pytest.mark.integration
 POINTS = 96  # calls of three to four slots, before and after each
 WINDOW = (4, 5)
 PATIENCE_S = 60

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.integration.conftest import RealBroker
-
-pytestmark = pytest.mark.integration
 OF_THE_OWNER = ("agent.config", "agent.meters.section")  # what is written there, its name included
 METER = "E0098765432123456"
 POWER_W = 314_159  # far above the ceiling, so clamping is on the way too

@@ -31,8 +31,6 @@ from tests.integration.agent_bench import (
 if TYPE_CHECKING:
     from tests.integration.agent_bench import Hub
     from tests.integration.conftest import RealBroker
-
-pytestmark = pytest.mark.integration
 PLAIN_KIB, SIGNED_KIB, CURATOR_KIB = allowed_kib(32), allowed_kib(40), allowed_kib(34)
 CURATOR = """
 [curator]

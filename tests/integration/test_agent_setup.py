@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
     from tests.integration.conftest import RealBroker
 
-pytestmark = pytest.mark.integration
-
 TELEGRAM = capture("swedish_e360.raw")
 READINGS = ("power 2301 W", "10501076")
 FUSE = ("--fuse", str(CEILING_W))

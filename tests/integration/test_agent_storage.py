@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 
     from tests.integration.agent_bench import Hub
     from tests.integration.conftest import RealBroker
-
-pytestmark = pytest.mark.integration
 SLOTS_10 = "jitter_s = 0\nreceipt_interval_s = 9000"
 NOT_ROOT = "only root may mount a file system: run these tests as root"
 PAGE, FRAME_BYTES = 4096, 512 + 24  # of a file system in memory, and of the write-ahead log

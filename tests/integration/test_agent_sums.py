@@ -8,8 +8,6 @@ import signal
 from functools import partial
 from typing import TYPE_CHECKING
 
-import pytest
-
 from aggregator.errors import StoreError
 from edge_ldp.device.sums_frame import decode_sums
 from edge_ldp.protocol.released import FIRST_SUMS_KEY
@@ -32,8 +30,6 @@ if TYPE_CHECKING:
 
     from edge_ldp.device.sums_frame import SumsFrame
     from tests.integration.conftest import RealBroker
-
-pytestmark = pytest.mark.integration
 REACH = 28  # scales of noise that one cell in 2^40 is beyond
 MEAN_W, OFF_W = 400, 4 * 800  # of the meter's nine readings in turn
 

@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
     OpenWire = Callable[[], Awaitable[Wire]]
 
-pytestmark = pytest.mark.integration
-
 
 @pytest.fixture
 async def open_wire(broker: RealBroker) -> AsyncIterator[OpenWire]:

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from edge_ldp.service.mqtt import Link
 
     OpenAs = Callable[..., Awaitable[Link]]
-
-pytestmark = pytest.mark.integration
 CONFIG = Path(__file__).parents[2] / "config"
 USERS = ("aggregator", "home-0000", "home-0001")
 

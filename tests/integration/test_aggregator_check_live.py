@@ -55,8 +55,6 @@ if TYPE_CHECKING:
 
     MakeBroker = Callable[[str], RealBroker]
 
-pytestmark = pytest.mark.integration
-
 AT = "edge-ldp/v1/homes"
 WAIT_S = 0.5
 PARTS = ["store", "room", "service", "clock", "name", "connection", "login"]

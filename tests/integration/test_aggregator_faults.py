@@ -27,7 +27,7 @@ from tests.integration.aggregator_bench import (
     wires,
 )
 from tests.integration.test_agent_storage import fill, mounted
-from tests.integration.test_aggregator_kills import EVERY_SECOND, make_batches, survey_codes
+from tests.integration.test_aggregator_kills import make_batches, survey_codes
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -37,16 +37,9 @@ if TYPE_CHECKING:
     from tests.integration.conftest import RealBroker
 
     OpenWire = Callable[[], Awaitable[Wire]]
-
-pytestmark = pytest.mark.integration
 DAY_S, ORIGIN_S = 86_400, 1_700_000_000
 EXIT_STORE = 4
 QUOTA = "quota_messages = 300"
-
-
-@pytest.fixture
-def fast_broker(make_broker: Callable[[str], RealBroker]) -> RealBroker:
-    return make_broker(EVERY_SECOND)
 
 
 @pytest.fixture

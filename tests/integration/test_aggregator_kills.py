@@ -15,7 +15,7 @@ import pytest
 
 from edge_ldp.service.mqtt import LinkLostError
 from tests.integration.aggregator_bench import Aggregator, Wire, until, wires
-from tests.integration.conftest import SAVED
+from tests.integration.conftest import EVERY_SECOND
 from tests.processes import kill
 
 if TYPE_CHECKING:
@@ -25,15 +25,7 @@ if TYPE_CHECKING:
     from tests.integration.conftest import RealBroker
 
     OpenWire = Callable[[], Awaitable[Wire]]
-
-pytestmark = pytest.mark.integration
-EVERY_SECOND = SAVED.replace("autosave_on_changes true", "autosave_on_changes false")
 SMALL_WINDOW = EVERY_SECOND.replace("max_inflight_messages 1000", "max_inflight_messages 20")
-
-
-@pytest.fixture
-def fast_broker(make_broker: Callable[[str], RealBroker]) -> RealBroker:
-    return make_broker(EVERY_SECOND)
 
 
 @pytest.fixture

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.integration.aggregator_bench import Aggregator, assert_counts_are_right, until, wires
+from tests.integration.conftest import EVERY_SECOND
 from tests.integration.faulty import build, environment
-from tests.integration.test_aggregator_kills import EVERY_SECOND, make_batches
+from tests.integration.test_aggregator_kills import make_batches
 from tests.integration.test_postgres_service import OnPostgres
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from tests.integration.conftest import RealBroker
     from tests.postgres import PostgresServer
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.timeout(600)
 FLUSH = "flush_messages = 10\nflush_ms = 5"
 
 

@@ -7,8 +7,6 @@ import json
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-import pytest
-
 from aggregator.config import load_config
 from edge_ldp.service.mqtt import Broker, open_link
 from tests.aggregator.console.small_fleet import (
@@ -24,8 +22,6 @@ from tests.integration.conftest import OPEN, RealBroker
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
-
-pytestmark = pytest.mark.integration
 PATIENCE_S = 60.0
 SUM = "edge-ldp/v1/demo/sum/power"
 PLAN = "edge-ldp/v1/demo/plan/power"

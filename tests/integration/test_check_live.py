@@ -23,7 +23,6 @@ from edge_ldp.service.keys import make_key, read_signer
 from edge_ldp.service.mqtt import open_link
 from edge_ldp.service.trial import Finding
 from edge_ldp.service.verify import keyring
-from firmware_stubs.meters import PtyPort
 from firmware_stubs.meters.readout import readout_telegram
 from tests import needs
 from tests.agent.meters.samples import capture, sealed
@@ -33,14 +32,13 @@ from tests.integration.conftest import free_port
 from tests.integration.test_tls import LISTENER
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
+    from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
+    from firmware_stubs.meters import PtyPort
     from tests.integration.conftest import RealBroker
 
     MakeBroker = Callable[[str], RealBroker]
-
-pytestmark = pytest.mark.integration
 
 WATTS = capture("swedish_e360.raw")
 ENERGIES = sealed("1-0:1.8.0(00000001.000*kWh)")
@@ -68,14 +66,6 @@ def give(directory: Path, *rights: str) -> None:
     """Write the access list of that broker."""
     lines = [f"topic {one.replace(' ', f' edge-ldp/v1/{FLEET}/')}" for one in rights]
     (directory / "acl").write_text("\n".join([f"user {DEVICE}", *lines, ""]))
-
-
-@pytest.fixture
-def pty(tmp_path: Path) -> Iterator[PtyPort]:
-    port = PtyPort(tmp_path / "meter")
-    port.plug()
-    yield port
-    port.unplug()
 
 
 @asynccontextmanager

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tests.integration.aggregator_bench import Wire
     from tests.integration.conftest import RealBroker
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.timeout(600)
 PATIENCE_MS = 120_000
 HOMES, REPORTS = 8, 40
 NAMES = [f"home-{at:04d}" for at in range(HOMES)]

@@ -7,8 +7,6 @@ import json
 from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from aggregator.commands.common import EXIT_NOTHING
 from aggregator.main import main
 from tests.integration.agent_bench import Agent, fast_clock, made, playing, until
@@ -18,9 +16,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.integration.conftest import RealBroker
-
-
-pytestmark = pytest.mark.integration
 LEAST = 2
 HOUR_S = 3600
 SLOT_MS = 150

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.integration.conftest import RealBroker
-
-pytestmark = pytest.mark.integration
 DAY_S, ORIGIN_S = 86_400, 1_700_000_000
 RATE = 600  # an hour of doubt takes 6 s
 

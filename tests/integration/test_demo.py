@@ -25,7 +25,7 @@ from tests import needs
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(1200)]
+pytestmark = pytest.mark.timeout(1200)
 DEMO = [sys.executable, "-m", "edge_ldp.cli", "demo"]
 SMALL = ("--weeks", "1", "--homes", "60", "--seconds", "42")
 SAID = "demo.err"

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.integration.conftest import RealBroker
-
-pytestmark = pytest.mark.integration
 LOAD = ["--devices", "40", "--rounds", "12", "--reports", "20", "--rate", "2000", "--wait", "20"]
 BAD = ["--duplicates", "0.1", "--delayed", "0.2", "--liars", "0.3"]
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from benchmarks.fleet_offline import run_offline
 from studies.load.main import main
 from tests.postgres import running_postgres
@@ -15,7 +13,7 @@ from tests.studies.load.test_load import BAD, CONFIG
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.integration
+    import pytest
 RUN = ["--json", "--devices", "60", "--rounds", "12", "--reports", "20", *BAD]
 
 

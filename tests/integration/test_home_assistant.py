@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 HOUR, DAY = "edge-ldp-demo-power-hour", "edge-ldp-demo-power-day"
 ON = AnnounceTable(delay_s=0, discovery="homeassistant")
 MANY = "W kW Wh kWh VA °C"  # power, power1, …, power5

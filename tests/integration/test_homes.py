@@ -9,7 +9,6 @@ from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pytest
 
 from edge_ldp import Hybrid, SquareWave
 from edge_ldp.device import frame
@@ -25,9 +24,9 @@ from tests.integration.conftest import free_port
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
-    from tests.integration.conftest import RealBroker
+    import pytest
 
-pytestmark = pytest.mark.integration
+    from tests.integration.conftest import RealBroker
 FIRST_SLOT = 1_922_300
 DAY_S = 86_400
 RATE = DAY_S / 0.25  # a simulated day in a quarter of a second

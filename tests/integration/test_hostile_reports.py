@@ -36,8 +36,6 @@ from tests.integration.both_stores import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-pytestmark = pytest.mark.integration
 GOOD = report(1, [NOW - 2, NOW - 1], [3, 4])
 U32 = (1 << 32) - 1
 

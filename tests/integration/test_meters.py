@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
     from tests.integration.conftest import RealBroker
 
-pytestmark = pytest.mark.integration
-
 
 class Case(NamedTuple):
     """The lines of [meter], the simulator's protocol, and the stream that is reported."""

@@ -20,8 +20,6 @@ from tests.integration.million import REPORTS
 
 if TYPE_CHECKING:
     from tests.integration.conftest import RealBroker
-
-pytestmark = pytest.mark.integration
 DEVICES = 1_000_000
 CAP_KIB, STATE_BYTES, START_S = 512 * 1024, 1024, 60.0
 

@@ -10,7 +10,8 @@ import pytest
 from aggregator.main import main
 from aggregator.store.postgres.reader import PostgresReader
 from tests.integration.aggregator_bench import Aggregator, until, wires
-from tests.integration.test_aggregator_kills import EVERY_SECOND, make_batches
+from tests.integration.conftest import EVERY_SECOND
+from tests.integration.test_aggregator_kills import make_batches
 from tests.integration.test_postgres_service import OnPostgres
 from tests.postgres import running_postgres
 
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.integration.conftest import RealBroker
-
-pytestmark = pytest.mark.integration
 
 
 @pytest.mark.slow

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
-pytestmark = pytest.mark.integration
-
 
 # slow and silent
 

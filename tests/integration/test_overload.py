@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.integration.aggregator_bench import Aggregator, assert_counts_are_right, until, wires
-from tests.integration.test_aggregator_kills import EVERY_SECOND, make_batches
+from tests.integration.conftest import EVERY_SECOND
+from tests.integration.test_aggregator_kills import make_batches
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from tests.integration.aggregator_bench import Wire
     from tests.integration.conftest import RealBroker
 
-pytestmark = [pytest.mark.integration, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 QUEUE = 2000
 SHORT_QUEUE = EVERY_SECOND.replace("max_queued_messages 10000000", f"max_queued_messages {QUEUE}")
 HOLD_S, FREE_S = 0.4, 0.02

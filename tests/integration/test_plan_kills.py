@@ -11,7 +11,7 @@ import pytest
 
 from edge_ldp.vectorized import perturb_many
 from tests.integration.aggregator_bench import STREAM, Aggregator, Wire, until, wires
-from tests.integration.test_aggregator_kills import EVERY_SECOND
+from tests.integration.conftest import EVERY_SECOND
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from tests.integration.conftest import RealBroker
 
-pytestmark = [pytest.mark.integration, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 SURVEYS, KILLS = 4000, 12
 
 

@@ -30,14 +30,12 @@ from edge_ldp.device.frame import encode
 from edge_ldp.protocol.messages import Status, StreamStatus
 from edge_ldp.service.mqtt import Message
 from tests.integration.cutting_proxy import CuttingProxy
-from tests.postgres import PostgresServer, running_postgres
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from aggregator.store.contract import Reader, Store
-
-pytestmark = pytest.mark.integration
+    from tests.postgres import PostgresServer
 SLOT_S, REPORTS = 900, 5
 NOW_S = 1_700_000_000
 FIRST = NOW_S // SLOT_S - 2000
@@ -46,17 +44,6 @@ RULES = Rules(
     {1: StreamRules(SLOT_S, 4, {1: Codes(np.ones(CODES, np.bool_), 0)})},
     *(None, 100, 35 * 86_400, 300, float(NOW_S)),
 )
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[PostgresServer]:
-    with running_postgres() as made:
-        yield made
-
-
-@pytest.fixture
-def url(server: PostgresServer) -> str:
-    return server.new_database()
 
 
 @pytest.fixture

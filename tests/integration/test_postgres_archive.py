@@ -23,21 +23,11 @@ from aggregator.store.contract import LAST_BUCKET
 from aggregator.store.postgres.store import PostgresStore
 from tests.aggregator.archive_run import CONFIG, REPORTS, RULES, SLOT_S, frame_of
 from tests.integration.cutting_proxy import CuttingProxy
-from tests.postgres import PostgresServer, running_postgres
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from aggregator.archive.spool import Spool
     from edge_ldp.service.broker import Message
-
-pytestmark = pytest.mark.integration
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[PostgresServer]:
-    with running_postgres() as made:
-        yield made
+    from tests.postgres import PostgresServer
 
 
 class House:

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from aggregator.counting.refusals import Rules
     from edge_ldp.service.broker import Message
     from tests.postgres import PostgresServer
-
-pytestmark = pytest.mark.integration
 FRAMES, REPORTS, MOST = 200, 40, 300
 
 

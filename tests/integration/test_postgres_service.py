@@ -11,17 +11,16 @@ from aggregator.commands.common import EXIT_STORE
 from aggregator.errors import StoreError
 from aggregator.store.postgres.reader import PostgresReader
 from tests.integration.aggregator_bench import Aggregator, until, wires
-from tests.integration.test_aggregator_kills import EVERY_SECOND, make_batches
-from tests.postgres import PostgresServer, running_postgres
+from tests.integration.conftest import EVERY_SECOND
+from tests.integration.test_aggregator_kills import make_batches
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from tests.integration.aggregator_bench import Wire
     from tests.integration.conftest import RealBroker
-
-pytestmark = pytest.mark.integration
+    from tests.postgres import PostgresServer
 
 
 class OnPostgres(Aggregator):
@@ -46,12 +45,6 @@ class OnPostgres(Aggregator):
             return use(reader)
         finally:
             reader.close()
-
-
-@pytest.fixture
-def server() -> Iterator[PostgresServer]:
-    with running_postgres() as made:
-        yield made
 
 
 async def send_until_counted(

@@ -5,8 +5,6 @@ from __future__ import annotations
 import signal
 from typing import TYPE_CHECKING
 
-import pytest
-
 from tests.agent.samples import make_plan
 from tests.integration.agent_bench import Agent, fast_clock, listening, playing, until
 from tests.integration.conftest import OPEN
@@ -16,8 +14,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.integration.conftest import RealBroker
-
-pytestmark = pytest.mark.integration
 
 
 class Reloaded(Agent):

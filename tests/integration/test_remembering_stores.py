@@ -7,7 +7,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
@@ -19,8 +18,6 @@ from tests.integration.both_stores import House
 
 if TYPE_CHECKING:
     from tests.postgres import PostgresServer
-
-pytestmark = pytest.mark.integration
 QUICK = [Phase.explicit, Phase.generate]  # shrinking is for the model alone
 
 

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
     from types import ModuleType
-
-pytestmark = pytest.mark.integration
 SPEC = Spec(
     devices=40,
     rounds=12,

@@ -28,8 +28,6 @@ from tests.integration.faulty import build, environment
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-
-pytestmark = pytest.mark.integration
 NOTHING = "nothing"
 
 

@@ -11,8 +11,6 @@ from benchmarks.same_bits import main
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-pytestmark = pytest.mark.integration
 SMALL = ["--devices", "100", "--rounds", "20", "--clock", "200000", "--every", "3", "--lead", "1"]
 KILLS = ["--kills", "2"]  # then it may recover: a busy machine takes seconds to start a service
 

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from tests.integration.conftest import RealBroker
 
 __all__ = ["broker", "make_broker"]  # fixtures
-pytestmark = pytest.mark.integration
 DAY_S = 86_400
 SLOT_MS = 150
 REPORTS = 20

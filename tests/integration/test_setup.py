@@ -34,8 +34,6 @@ from tests.integration.test_first_hour_operator import PAGE, commands_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-pytestmark = pytest.mark.integration
 HOST = "127.0.0.1"
 START_S = 60
 LOCAL, LOCAL_6 = "0100007F", "00000000000000000000000001000000"  # 127.0.0.1 and ::1

@@ -6,8 +6,6 @@ import asyncio
 import signal
 from typing import TYPE_CHECKING
 
-import pytest
-
 from edge_ldp.protocol.messages import topic
 from edge_ldp.protocol.presence import Presence, parse_presence
 from edge_ldp.service.mqtt import Broker, open_link
@@ -23,7 +21,6 @@ if TYPE_CHECKING:
     from tests.integration.conftest import RealBroker
 
 __all__ = ["broker", "make_broker"]  # fixtures
-pytestmark = pytest.mark.integration
 SLOT_MS, AWAY_SLOTS = 200, 150
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from itertools import repeat
 from typing import TYPE_CHECKING
 
-import pytest
-
 from firmware_stubs.meters import Series, play
 from tests.agent.samples import SLOT_S, make_plan
 from tests.integration.agent_bench import METER, PATIENT, Agent, fast_clock, listening, until
@@ -15,8 +13,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.integration.conftest import RealBroker
-
-pytestmark = pytest.mark.integration
 
 STEP_S = 75
 POWER, ENERGY = 1, 2

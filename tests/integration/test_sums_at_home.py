@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.integration.conftest import RealBroker
-
-pytestmark = pytest.mark.integration
 HOMES, DAYS = 12, 5
 START_S = 1_700_006_400 - 1_700_006_400 % 86_400
 CONFIG = """

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.integration.conftest import RealBroker
-
-pytestmark = pytest.mark.integration
 MARKER_W = 3_141
 TABLE = '[tap]\nhost = "{}"\nport = {}\nallow_plaintext = true\ninterval_s = 1\n'
 

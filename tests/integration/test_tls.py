@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     MakeBroker = Callable[[str], RealBroker]
 
-pytestmark = pytest.mark.integration
-
 LISTENER = """
 listener {{port}} 127.0.0.1
 allow_anonymous true

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.integration.conftest import RealBroker
-
-pytestmark = pytest.mark.integration
 HOMES = 12
 REAL_SLOT_MS = 300
 OWN_NAME = 'client_id = "second"'

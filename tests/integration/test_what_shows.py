@@ -8,8 +8,6 @@ import socket
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pytest
-
 from tests.agent.samples import DEVICE, make_plan
 from tests.integration.agent_bench import (
     METER,
@@ -24,8 +22,6 @@ from tests.integration.test_tap import hearing
 
 if TYPE_CHECKING:
     from tests.integration.conftest import RealBroker
-
-pytestmark = pytest.mark.integration
 STATUS_FIELDS = [
     *("ages", "health", "ledger", "manifest", "refusals", "refused", "software", "state"),
     *("streams", "v"),

@@ -19,25 +19,18 @@ from aggregator.store.postgres.locks import LEASE_S
 from aggregator.store.postgres.store import PostgresStore
 from edge_ldp.service.mqtt import Broker, open_link
 from tests.integration.aggregator_bench import assert_counts_are_right, until, wires
-from tests.integration.test_aggregator_kills import EVERY_SECOND, make_batches
+from tests.integration.conftest import EVERY_SECOND
+from tests.integration.test_aggregator_kills import make_batches
 from tests.integration.workers_bench import Worker, at_work, crew
-from tests.postgres import PostgresServer, running_postgres
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
     from edge_ldp.protocol.plan import Plan
     from tests.integration.aggregator_bench import Wire
     from tests.integration.conftest import RealBroker
-
-pytestmark = pytest.mark.integration
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[PostgresServer]:
-    with running_postgres() as made:
-        yield made
+    from tests.postgres import PostgresServer
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -30,14 +30,6 @@ pytestmark = pytest.mark.integration
 
 FAST = Clock(origin_s=1_767_571_200, started_s=0, rate=1.0)  # every telegram is due
 SERIES = Series([378, -120], 1_767_571_200, 900, "E0099000000000001", base_wh=6_657_459)
-
-
-@pytest.fixture
-def pty(tmp_path: Path) -> Iterator[PtyPort]:
-    port = PtyPort(tmp_path / "meter")
-    port.plug()
-    yield port
-    port.unplug()
 
 
 @pytest.fixture(autouse=True)

@@ -6,7 +6,7 @@ import re
 import signal
 import stat
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime
 from pathlib import Path
@@ -34,14 +34,6 @@ SHOWN = (
 )
 POWERS = [378, -120, 7353]
 SERIES = Series(POWERS, 1_767_571_200, 900, "E0099000000000001", base_wh=6_657_459)
-
-
-@pytest.fixture
-def pty(tmp_path: Path) -> Iterator[PtyPort]:
-    port = PtyPort(tmp_path / "meter")
-    port.plug()
-    yield port
-    port.unplug()
 
 
 @asynccontextmanager

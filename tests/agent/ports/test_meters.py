@@ -4,7 +4,6 @@ import asyncio
 import subprocess
 import sys
 import termios
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Literal
@@ -43,14 +42,6 @@ class Meter:
 
 def asking(poll_ms: int) -> ModbusMeter:
     return ModbusMeter(shipped("sdm630"), RtuFrames(1), poll_ms=poll_ms)
-
-
-@pytest.fixture
-def pty(tmp_path: Path) -> Iterator[PtyPort]:
-    port = PtyPort(tmp_path / "meter")
-    port.plug()
-    yield port
-    port.unplug()
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import socket
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -36,14 +36,6 @@ TELEGRAM = p1_telegram(meter_id="E0099", time_s=1_800_000_000, import_wh=5, powe
 async def bridge() -> AsyncIterator[TcpPort]:
     port = TcpPort()
     await port.plug()
-    yield port
-    port.unplug()
-
-
-@pytest.fixture
-def pty(tmp_path: Path) -> Iterator[PtyPort]:
-    port = PtyPort(tmp_path / "meter")
-    port.plug()
     yield port
     port.unplug()
 

@@ -2,10 +2,9 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import closing
 from itertools import count, cycle
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -43,14 +42,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.integration
 MARKER = 7353
 SECONDS = 1.0  # that a wrong speed costs; bytes that come later would not be heard
-
-
-@pytest.fixture
-def pty(tmp_path: Path) -> Iterator[PtyPort]:
-    port = PtyPort(tmp_path / "meter")
-    port.plug()
-    yield port
-    port.unplug()
 
 
 @pytest.fixture(autouse=True)

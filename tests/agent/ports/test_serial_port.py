@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Literal
@@ -21,14 +21,6 @@ from agent.ports.serial_port import SerialPort, explain
 from firmware_stubs.meters import PtyPort
 
 pytestmark = pytest.mark.integration
-
-
-@pytest.fixture
-def pty(tmp_path: Path) -> Iterator[PtyPort]:
-    port = PtyPort(tmp_path / "meter")
-    port.plug()
-    yield port
-    port.unplug()
 
 
 @pytest.fixture

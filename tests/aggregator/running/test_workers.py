@@ -35,7 +35,6 @@ from edge_ldp.service.clock import Clock
 from edge_ldp.service.mqtt import Message
 from tests.aggregator.fakes import CONFIG, FakeLink, make_config, until
 from tests.aggregator.store_contract import changes
-from tests.postgres import PostgresServer, running_postgres
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,19 +44,13 @@ if TYPE_CHECKING:
     from aggregator.counting.refusals import Rules
     from aggregator.store.contract import Store
     from aggregator.store.worker import Turns
+    from tests.postgres import PostgresServer
 
 DEVICE = "home"
-TOPIC = "edge-ldp/v1/demo/receipt/home"
 PLAN_TOPIC = "edge-ldp/v1/demo/plan/power"
 SHARED = CONFIG.replace('path = "{path}"', 'url = "postgresql:///x"').replace(
     'host = "127.0.0.1"', 'host = "127.0.0.1"\nshare = "fleet"'
 )
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[PostgresServer]:
-    with running_postgres() as made:
-        yield made
 
 
 @pytest.fixture

@@ -24,17 +24,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from aggregator.counting.records import Changes, Known
-    from tests.postgres import PostgresServer
 
 OLD = Path(__file__).parents[2] / "vectors" / "aggregator_store" / "postgres_v2" / "store.sql"
 NOBODY: frozenset[str] = frozenset()
 MONDAY_MS = 4 * DAY_MS  # 5 January 1970
 ONE = changes(tally=codes((4, 7)))
-
-
-@pytest.fixture
-def url(server: PostgresServer) -> str:
-    return server.new_database()
 
 
 @pytest.fixture

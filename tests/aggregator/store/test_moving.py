@@ -26,14 +26,8 @@ if TYPE_CHECKING:
 
     from aggregator.counting.records import Changes, Known
     from aggregator.store.contract import Reader, Store
-    from tests.postgres import PostgresServer
 
 KEY = ("home", 1)
-
-
-@pytest.fixture
-def url(server: PostgresServer) -> str:
-    return server.new_database()
 
 
 @pytest.fixture

@@ -35,24 +35,14 @@ from tests.aggregator.store_contract import (
     commit,
     rows,
 )
-from tests.postgres import PostgresServer, running_postgres
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tests.postgres import PostgresServer
+
 HOME = frozenset({("home", 1)})
 NOBODY: frozenset[str] = frozenset()
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[PostgresServer]:
-    with running_postgres() as made:
-        yield made
-
-
-@pytest.fixture
-def url(server: PostgresServer) -> str:
-    return server.new_database()
 
 
 class TestPostgresStore(StoreContract):
