@@ -1,6 +1,7 @@
 """Every sentence of docs/privacy.md and docs/security.md is held by a test, or said not to be.
 
-tests/promises.toml has each sentence's opening, and its tests or why there is none.
+Behind each stands its id, in a comment; tests/promises.toml has by it the tests, or why there are
+none. A sentence may be said anew without a word of either.
 """
 
 import re
@@ -22,13 +23,10 @@ ROOT = Path(__file__).parents[1]
 PROMISES: dict[str, dict[str, str | list[str]]] = tomllib.loads(
     (ROOT / "tests" / "promises.toml").read_text()
 )
-PHRASES = (
-    "Take any two histories of your readings,",
-    "So",
-    "No test holds these.",
-    "This page is about the rest: who",
-)
+PHRASES = ("take-two", "so", "test-holds", "page-about")
+_ID = re.compile(r"<!--([a-z0-9-]+)-->")
 _END = re.compile(r"(?<=[.!?])[*)]*\s+(?=[A-Z*`\[(])")  # of a sentence
+_BEFORE = re.compile(r"^[*)]*\s+")  # what ends the sentence before
 _ITEM = re.compile(r"^ {0,3}(?:[-*] |\d+\. )")
 
 
@@ -49,53 +47,45 @@ def paragraphs(page: str) -> Iterator[str]:
             yield " ".join(held)
 
 
-def sentences(page: str) -> list[str]:
-    """Return every sentence and every row of a table."""
+def claims(page: str) -> list[tuple[str, str]]:
+    """Return each sentence and row of a table with the id behind it, "" where there is none."""
     text = (ROOT / "docs" / f"{page}.md").read_text()
-    return [
-        one
-        for paragraph in paragraphs(text)
-        for one in ([paragraph] if paragraph.startswith("|") else _END.split(paragraph))
-        if one
-    ]
-
-
-def opens(start: str, sentence: str) -> bool:
-    """Say whether a sentence begins so; with a word or two: whether it is just that."""
-    return sentence.startswith(start) and (len(start.split()) > 2 or sentence == start)
+    found = []
+    for paragraph in paragraphs(text):
+        *marked, rest = _ID.split(paragraph)
+        for said, name in zip(marked[::2], marked[1::2], strict=True):
+            *bare, last = [said] if paragraph.startswith("|") else _END.split(_BEFORE.sub("", said))
+            found += [*((one, "") for one in bare), (last, name)]
+        found += [(rest, "")] if rest.strip(" |*)") else []
+    return found
 
 
 @pytest.mark.parametrize("page", PROMISES)
-def test_every_sentence_is_held_by_a_test_or_said_not_to_be(page: str) -> None:
-    openings = PROMISES[page]
-    bare = [one for one in sentences(page) if not any(opens(start, one) for start in openings)]
-    assert bare == []
+def test_every_sentence_has_an_id_and_is_held_by_a_test_or_said_not_to_be(page: str) -> None:
+    found = claims(page)
+    assert [said for said, name in found if not name] == []
+    assert sorted(name for _, name in found) == sorted(PROMISES[page])
 
 
-@pytest.mark.parametrize("page", PROMISES)
-def test_every_opening_is_that_of_a_sentence(page: str) -> None:
-    there = sentences(page)
-    gone = [start for start in PROMISES[page] if not any(opens(start, one) for one in there)]
-    assert gone == []
+def test_a_sentence_without_an_id_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "x.md").write_text("One.<!--a--> Two. Three.<!--b-->\n\n- Four\n")
+    monkeypatch.setattr("tests.test_promises.ROOT", tmp_path)
+    assert claims("x") == [("One.", "a"), ("Two.", ""), ("Three.", "b"), ("Four", "")]
 
 
 @pytest.mark.parametrize("page", PROMISES)
 def test_every_test_that_holds_a_sentence_exists(page: str) -> None:
-    existing = names_of_tests()
-    for start, held in PROMISES[page].items():
+    existing, text = names_of_tests(), {name: said for said, name in claims(page)}
+    for name, held in PROMISES[page].items():
         if isinstance(held, list):
-            assert held, start
-            assert set(held) <= existing, start
+            assert held, name
+            assert set(held) <= existing, name
+        elif held == "words":  # a title, a pointer or half a definition
+            one = text[name]
+            assert one.startswith("**") or "](" in one or name in PHRASES, one
         else:
-            assert held in ("assumption", "measured", "words"), start
-
-
-@pytest.mark.parametrize("page", PROMISES)
-def test_what_no_test_holds_is_a_title_a_pointer_or_half_a_definition(page: str) -> None:
-    for start, held in PROMISES[page].items():
-        if held == "words":
-            (one,) = {one for one in sentences(page) if opens(start, one)}
-            assert one.startswith("**") or "](" in one or start in PHRASES, one
+            assert held in ("assumption", "measured"), name
 
 
 def test_the_figures_of_the_pages_are_the_programs() -> None:
@@ -128,5 +118,5 @@ def test_the_figures_of_the_pages_are_the_programs() -> None:
         ],
     }
     for page, figures in wanted.items():
-        text = " ".join((ROOT / "docs" / f"{page}.md").read_text().split())
+        text = " ".join(_ID.sub("", (ROOT / "docs" / f"{page}.md").read_text()).split())
         assert [one for one in figures if one not in text] == []
