@@ -247,7 +247,7 @@ class _Asking:
         mean, low, high = (one / slots for one in ends)
         measured = [energy_kwh(self.stream, one) for one in ends]
         scaled = [energy_kwh(self.stream, one / slots * full) for one in ends]
-        sway = float(sum(max(one.sway for one in each.found) for each in taken))
+        sway = float(sum(one.sway for each in taken for one in each.found))
         return SumFigures(
             mean=mean,
             low=low,

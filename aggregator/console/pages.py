@@ -27,6 +27,7 @@ from aggregator.answers.local_time import LENGTHS, Spans
 from aggregator.answers.lookup import newest_plan, read_plans, read_revisions
 from aggregator.answers.parts import AnswerPart
 from aggregator.answers.plan_view import Look, PlanTerms, look_of, plan_terms
+from aggregator.answers.units import ENERGIES
 from aggregator.config import ConfigError
 from aggregator.store.rows import ORDERS, STATES
 from edge_ldp.certify.verdict import judge_plan
@@ -114,6 +115,7 @@ class StreamPage(OneStream, frozen=True, kw_only=True):
     looks: list[PastLook]
     theta: list[PlanTerms]
     ranges: list[str]
+    has_energy: bool
     curated: bool
 
 
@@ -188,6 +190,7 @@ def stream_page(request: PageRequest) -> StreamPage:
         looks=[PastLook(**asdict(look_of(one)), halves=dict(one.forecast)) for one in revisions],
         theta=theta,
         ranges=_ranges(stream.low, theta[-1].theta if theta else stream.ceiling),
+        has_energy=stream.unit in ENERGIES,
         curated=any(one.design.name == stream.name for one in read_streams(request.reader)),
     )
 

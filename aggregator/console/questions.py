@@ -58,8 +58,8 @@ class QuestionError(Exception):
 class ApiQuestion:
     """`words` of `edge-ldp PROGRAM`, and the class of its answers, None where it is a file's text.
 
-    `rows`: the fields of an answer that the rows of a table stand in. `made`: the page that is what
-    the command prints, or the file that it writes; these have no tables.
+    `rows`: the fields of an answer, or of a part of it, that the rows of a table stand in. `made`:
+    the page that is what the command prints, or the file that it writes; these have no tables.
     """
 
     kind: type[AnswerPart] | None
@@ -75,6 +75,7 @@ QUESTIONS: dict[str, ApiQuestion] = {
     "query": ApiQuestion(QueryAnswer, ("query",), ("whole", "groups")),
     "quantiles": ApiQuestion(QueryAnswer, ("query",), ("quantiles",)),
     "ranges": ApiQuestion(QueryAnswer, ("query",), ("ranges",)),
+    "sums": ApiQuestion(QueryAnswer, ("query",), ("sums.whole", "sums.periods", "sums.parts")),
     "load-curve": ApiQuestion(CurveAnswer, ("load-curve",), ("hours", "days", "weeks")),
     "released": ApiQuestion(ReleasedAnswer, ("released",), ("released",)),
     "theta": ApiQuestion(ThetaAnswer, ("theta",), ("theta",)),

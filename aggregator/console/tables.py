@@ -42,10 +42,16 @@ def arrow_of(view: Mapping[str, Any], keys: Sequence[str]) -> bytes:
 
 
 def _rows(view: Mapping[str, Any], keys: Sequence[str]) -> tuple[list[dict[str, Any]], list[str]]:
-    rows = [row for key in keys for row in _listed(view.get(key))]
-    if "whole" in keys:
+    rows = [row for key in keys for row in _listed(_found(view, key))]
+    if keys[0].endswith("whole") and rows:
         rows[0] = {"group": "whole", **rows[0]}
     return rows, list(dict.fromkeys(name for row in rows for name in row))
+
+
+def _found(view: Mapping[str, Any], key: str) -> Any:
+    """Return a field, or with a dot that of a part, None where there is no such part."""
+    part, dot, name = key.rpartition(".")
+    return (view.get(part) or {}).get(name) if dot else view.get(key)
 
 
 def _listed(found: Any) -> list[dict[str, Any]]:

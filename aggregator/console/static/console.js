@@ -1,6 +1,6 @@
 "use strict";
-// Fills the pages from the API and keeps them up to date. No number is computed here but by scaling
-// to a per cent; every cell carries the number as the API gave it in data-value.
+// Fills the pages from the API and keeps them up to date. No number is computed here but a per cent,
+// and half of an interval; every cell carries the number as the API gave it in data-value.
 (() => {
   const byId = (id) => document.getElementById(id);
   const all = (what, within = document) => [...within.querySelectorAll(what)];
@@ -178,7 +178,8 @@
       series: [{}, line(), edge(), edge()],
     }, tell);
     if (!made) {
-      said(told, list.some((row) => row.withheld) ? "Withheld: fewer devices were there than figures are given out of ([query] min_devices)."
+      if (found.mode === "sums") said(told, "No stream reports in this range: homes' own sums are below.");
+      else said(told, list.some((row) => row.withheld) ? "Withheld: fewer devices were there than figures are given out of ([query] min_devices)."
         : "No stream reports in this range yet. Another range may have some; a new stream begins with surveys alone, until θ is chosen.");
     } else if (before && (min > before.data[0][0] || max < before.data[0].at(-1))) {
       made.setScale("x", { min, max }); // as it was zoomed
@@ -199,6 +200,7 @@
     if (one.withheld) text = "Withheld: the devices that reported, or those left out, are fewer than [query] min_devices.";
     else if (one.mean === null) text = "No stream reports in this range yet.";
     said(told, [text, ...found.warnings].join(" "));
+    sums(byId("sums-table"), found);
     rows(byId("quantiles"), found.quantiles.map((row) => [
       [row.share, `${+(row.share * 100).toPrecision(6)} %`], [row.value, plain(row.value)], [row.low, plain(row.low)], [row.high, plain(row.high)],
     ]));
@@ -214,6 +216,29 @@
       axes: [{ label: node.dataset.unit }, { size: 70, label: "% of the values" }],
       series: [{}, line(), edge(), edge()].map((one, at) => (at ? { ...one, ...stepped() } : one)),
     }, tell);
+  }
+
+  // what homes' own sums say of the range: the whole, each period, each part of the day
+  function sums(table, { sums: one, mode }) {
+    byId("sums").hidden = !one;
+    if (!one) return;
+    const { unit, zone } = table.dataset;
+    const within = (row, name, low, high) => [row[name], row[name] === null ? "–" : `${plain(row[name])}\u00a0±\u00a0${plain((row[high] - row[low]) / 2)}`];
+    const clock = (at) => new Date(at * 1e3).toISOString().slice(11, 16);
+    const named = [["all", "all", one.whole], ...one.periods.map((row) => [row.from_s, stamp(row.from_s, zone), row]),
+      ...one.parts.map((row) => [row.from_day_s, `${clock(row.from_day_s)} to ${clock(row.to_day_s)} UTC`, row])];
+    const energies = table.tHead.rows[0].cells.length > 4 ? ["energy_kwh", "full_kwh"] : [];
+    rows(table, named.map(([at, told, row]) => [
+      [at, told], row.withheld ? [null, "withheld"] : within(row, "mean", "low", "high"), ...energies.map((name) => within(row, name, `${name}_low`, `${name}_high`)),
+      [row.homes, plain(row.homes, 0)], [row.coverage, row.coverage === null ? "–" : `${plain(100 * row.coverage, 0)} %`],
+    ]));
+    const { mean_sway: moved } = one.whole;
+    said(byId("sums-said"), [
+      `Known better here: the mean by ${mode === "sums" ? "homes' own sums" : "reports"}.`,
+      moved !== null && `Any honest homes, whatever they use; one that lies can move the mean of all by ${plain(moved)} ${unit} (n·R + 56b of each sum).`,
+      named.some(([, , row]) => row.withheld) && "Withheld: fewer homes sent sums, or are left out, than [query] min_devices.",
+      ...one.warnings,
+    ].filter(Boolean).join(" "));
   }
 
   const CURATED = ["total", "total_low", "total_high", "mean", "readings", "missing"];

@@ -125,9 +125,11 @@ def test_periods_and_parts_add_up_to_the_whole(store: SqliteStore) -> None:
 
 
 def test_what_one_liar_can_move_is_told_REP_17(store: SqliteStore) -> None:
-    fill(store, 40, WEEK, WEEK + 1)
+    fill(store, 40, WEEK, WEEK + 1, cells=4)
     found = found_of(store)
-    assert found.whole.sway == 2 * (672 * SPAN + 56 * SCALE)
+    assert found.whole.sway == 2 * (672 * SPAN + 4 * 56 * SCALE)  # it lies in each of its cells
+    assert [one.sway for one in found.periods] == [found.whole.sway / 2] * 2
+    assert [one.sway for one in found.parts] == [2 * (168 * SPAN + 56 * SCALE)] * 4
     assert found.whole.mean_sway == found.whole.sway / (2 * 672 * 40)
     assert "one that lies can move the mean of all by" in sums_text(found, "W", UTC)
 

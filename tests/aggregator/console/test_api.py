@@ -41,6 +41,7 @@ ASKED: list[tuple[str, list[tuple[str, str]]]] = [
     ("query", [("group", "south")]),
     ("query", [("since", SINCE), ("range", "0:500")]),
     ("quantiles", [("quantile", "0.9")]),
+    ("sums", []),
     ("ranges", [("range", "0:500"), ("range", "500:1000")]),
     ("load-curve", []),
     ("load-curve", [("by", "day"), ("group", "south")]),

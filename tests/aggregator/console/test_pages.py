@@ -181,6 +181,8 @@ def test_every_number_is_the_commands_and_charts_are_drawn(
 
 
 FIGURES = """all => Object.fromEntries(all.map(one => [one.dataset.figure, one.textContent]))"""
+CELLS_SHOWN = """rows => rows.map(row => [...row.cells].map(
+  one => [one.dataset.value, one.textContent]))"""
 CELLS = """rows => rows.map(row => Object.fromEntries(
   [...row.querySelectorAll("[data-cell]")].map(one => [one.dataset.cell, one.innerText.trim()])))"""
 

@@ -1,0 +1,85 @@
+"""Homes' own sums on the stream's page: beside reports, each number the command's."""
+
+from __future__ import annotations
+
+import csv
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+from playwright.sync_api import expect
+
+from tests.aggregator.console.small_fleet import (
+    add_plans,
+    add_reports,
+    add_sums,
+    make_fleet,
+    serving,
+)
+from tests.aggregator.console.test_pages import CELLS_SHOWN, looking, serious, shoot
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from playwright.sync_api import Browser
+
+HOMES = 12
+NARROW = {"width": 390, "height": 844}
+
+
+def _numbers(text: str) -> list[float]:
+    return [float(one.replace(",", "")) for one in text.removesuffix(" %").split("\u00a0±\u00a0")]
+
+
+def _near(*numbers: float) -> Any:
+    return pytest.approx(numbers, abs=0.0501)  # a digit is shown, halves rounded either way
+
+
+def test_sums_stand_beside_reports_and_say_what_a_liar_moves_REP_17(
+    browser: Browser, tmp_path: Path
+) -> None:
+    fleet = make_fleet(tmp_path)
+    plan = add_plans(fleet, 2)
+    add_reports(fleet, plan, {"north": HOMES}, 2)
+    add_sums(fleet, plan, [f"north-{at:04d}" for at in range(HOMES)], 2)
+    answer = fleet.json("query", "--no-density")
+    ((_, printed),) = fleet.ask(
+        ["aggregator", "query", "-c", str(fleet.file), "--mode", "sums", "--csv"]
+    )
+    sums = answer["sums"]
+    every = [sums["whole"], *sums["periods"], *sums["parts"]]
+    with serving(fleet) as (address, _), looking(browser, address) as page:
+        page.goto("/stream")
+        lines = page.locator("#sums-table tbody tr")
+        expect(lines).to_have_count(len(every))
+        shown = lines.evaluate_all(CELLS_SHOWN)
+        for row, cells in zip(every, shown, strict=True):
+            names = ("mean", "energy_kwh", "full_kwh", "homes", "coverage")
+            assert [float(value) for value, _ in cells[1:]] == [row[name] for name in names]
+            for name, (_, text) in zip(names[:3], cells[1:4], strict=True):
+                ends = (f"{name}_low", f"{name}_high") if "kwh" in name else ("low", "high")
+                half = (row[ends[1]] - row[ends[0]]) / 2
+                assert _numbers(text) == _near(row[name], half)
+            assert cells[4][1] == f"{row['homes']}"
+            assert _numbers(cells[5][1]) == [100 * row["coverage"]]
+        assert [text for _, text in (cells[0] for cells in shown[-4:])] == [
+            f"{at:02}:00 to {(at + 6) % 24:02}:00 UTC" for at in (0, 6, 12, 18)
+        ]
+        said = page.locator("#sums-said")
+        better = {"sums": "homes' own sums", "local": "reports"}[answer["mode"]]
+        expect(said).to_contain_text(f"the mean by {better}.")
+        moved = f"move the mean of all by {sums['whole']['mean_sway']:,.1f} W (n·R + 56b"
+        expect(said).to_contain_text(moved)
+        assert serious(page) == []
+        shoot(page, "sums")
+        page.set_viewport_size(NARROW)  # type: ignore[arg-type] # two whole numbers
+        page.reload()
+        expect(lines).to_have_count(len(every))
+        assert page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]
+        shoot(page, "sums-phone")
+        text = httpx.get(f"{address}/api/v1/sums", params={"format": "csv"}).text
+    given = list(csv.DictReader(text.splitlines()))
+    kept = list(csv.DictReader(printed.splitlines()))
+    for one in ("mean", "low", "high", "full_kwh", "coverage"):
+        assert [row[one] for row in given] == [row[one] for row in kept]
+    assert given[0]["group"] == "whole"
