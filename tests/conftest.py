@@ -1,24 +1,20 @@
 """Settings for all tests: properties are not timed, and CI tries the same examples every time."""
 
-from __future__ import annotations
-
 import gc
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Generator
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.disk import place
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
 
 TOLD = 4000  # bytes of a log
 # rooms whose tests start processes, wait for them, and take most of the time

@@ -1,12 +1,7 @@
 """What work costs, whoever else is at work on this machine."""
 
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from collections.abc import Callable
 
 TRIES = 500
 

@@ -1,7 +1,5 @@
 """Where tests write: in memory, if there is room, for a slow disk stops a broker for seconds."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -4,21 +4,17 @@ Each is a process of its own, told and killed as any other: only what importing 
 a second. A test of memory, open files, arguments or importing starts a Python instead.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from multiprocessing import get_context
-from typing import TYPE_CHECKING, Any
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
 
 from edge_ldp.cli import main
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from multiprocessing.connection import Connection
-    from pathlib import Path
 
 _FROM_ONE = get_context("forkserver")
 _FROM_ONE.set_forkserver_preload(

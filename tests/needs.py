@@ -4,8 +4,6 @@ Rights (root, a mount, IPv6) are another matter: a machine may withhold them, an
 nobody.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 from typing import NoReturn

@@ -1,22 +1,18 @@
 """A private PostgreSQL server for tests: its own directory, a socket in it, no port."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import psycopg
 import pytest
 
 from tests import needs
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 DEBIAN = Path("/usr/lib/postgresql")
 START_S = 60

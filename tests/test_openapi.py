@@ -4,8 +4,6 @@
 rises: its second number with what is added; what goes, or changes its meaning, needs /api/v2.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

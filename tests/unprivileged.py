@@ -5,17 +5,12 @@ command that is alike and may be given, which loads what there is to load, and b
 good before the one that is asked about. Where the tests are not root's, the file is closed to us.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 ROOT = Path(__file__).parents[1]
 NOBODY = 65_534

@@ -4,32 +4,27 @@
 traffic and dies at some step, until all of it is acknowledged; it prints how many were killed.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal
 import sys
+from collections.abc import Callable
 from itertools import cycle
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from aggregator.archive.directory import open_spool
 from aggregator.archive.files import compact
 from aggregator.config import AggregatorConfig, parse_config
+from aggregator.counting.records import Changes
 from aggregator.counting.refusals import Codes, Rules, StreamRules
 from aggregator.intake.intake import commit
 from aggregator.store.sqlite.store import SqliteStore
 from edge_ldp.device.frame import encode
 from edge_ldp.protocol.messages import topic
 from edge_ldp.service.broker import Message
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from aggregator.counting.records import Changes
 
 SLOT_S, CODES, REPORTS, DEVICES, BATCHES = 900, 40, 24, 6, 21
 FIRST_SLOT = 1_700_000_000 // SLOT_S

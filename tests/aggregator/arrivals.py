@@ -1,13 +1,7 @@
 """One frame as the aggregator reads it."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
+from aggregator.counting.records import Arrival
 from aggregator.counting.settle import read_frames
-
-if TYPE_CHECKING:
-    from aggregator.counting.records import Arrival
 
 
 def read_frame(device: str, payload: bytes) -> Arrival:

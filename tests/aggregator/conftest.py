@@ -1,19 +1,12 @@
 """Fixtures of tests that run on both stores: one PostgreSQL server for all of them."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.aggregator.engines import Engine
-from tests.postgres import running_postgres
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.postgres import PostgresServer
+from tests.postgres import PostgresServer, running_postgres
 
 
 @pytest.fixture(scope="session")

@@ -1,20 +1,13 @@
 """Both stores behind one fixture, for what commands and readers do alike on either."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-from aggregator.config import parse_config
+from aggregator.config import AggregatorConfig, parse_config
+from aggregator.store.contract import Store
 from aggregator.store.postgres.store import PostgresStore
 from aggregator.store.sqlite.store import SqliteStore
 from tests.aggregator.fakes import CONFIG
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from aggregator.config import AggregatorConfig
-    from aggregator.store.contract import Store
 
 
 @dataclass(frozen=True)

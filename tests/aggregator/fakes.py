@@ -1,17 +1,12 @@
 """A link that plays back messages, and what the shell's tests share."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import deque
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 
 from aggregator.config import AggregatorConfig, parse_config
 from edge_ldp.service.mqtt import Link, LinkLostError, Message
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-    from pathlib import Path
 
 CONFIG = """
 fleet = "demo"

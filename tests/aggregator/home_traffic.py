@@ -1,26 +1,20 @@
 """Frames of a few homes as flushes: late, twice and out of order, and the same always."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import numpy as np
 
+from aggregator.counting.records import Changes, Record
 from aggregator.counting.refusals import Codes, Rules, StreamRules
 from aggregator.counting.tally import Tally, merge
 from aggregator.intake.intake import commit
 from aggregator.replay.comparison import tally_of_rows
+from aggregator.store.contract import Reader, Store
 from edge_ldp.device.frame import encode
 from edge_ldp.protocol.messages import topic
 from edge_ldp.service.mqtt import Message
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from aggregator.counting.records import Changes, Record
-    from aggregator.store.contract import Reader, Store
 
 SLOT_S, CODES, REPORTS = 900, 40, 12
 FIRST_SLOT = 1_700_000_000 // SLOT_S

@@ -1,17 +1,13 @@
 """An operator at the command line: a configuration in a file, commands, what they print."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
+
+import pytest
 
 from aggregator.main import main
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import pytest
 
 
 @dataclass(frozen=True)

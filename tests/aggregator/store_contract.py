@@ -1,7 +1,5 @@
 """What every store does, whichever engine keeps it; each engine's own faults stand beside it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial

@@ -1,17 +1,12 @@
 """Numbers that a person wrote: taken, or refused with what is expected."""
 
-from __future__ import annotations
-
 from argparse import ArgumentTypeError
+from collections.abc import Callable
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
 import pytest
 
 from edge_ldp.arguments import epsilon_given, port_number, whole_number
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 @pytest.mark.parametrize(

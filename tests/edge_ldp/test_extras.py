@@ -1,13 +1,11 @@
 """What is told to be installed can be: by name where it was published, and from a clone."""
 
-from __future__ import annotations
-
 import re
 import sys
 import tomllib
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -18,9 +16,6 @@ from aggregator.plans.signing import read_seal
 from aggregator.store.opening import database
 from edge_ldp.extras import IN_A_CLONE, pip_install
 from tests.aggregator.fakes import make_config
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 ROOT = Path(__file__).parents[2]
 

@@ -1,7 +1,5 @@
 """A Pi's Python on this machine: an emulator, and the files of a Debian for that processor."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

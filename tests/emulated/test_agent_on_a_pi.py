@@ -4,15 +4,13 @@ The system of 32 bits is one whose C library knows no time after January 2038; i
 end there, and so only the agent's is set ahead.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import signal
 import time
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -22,13 +20,8 @@ from tests.agent.samples import SLOT_S
 from tests.emulated.machines import ROOT, Machine, machine
 from tests.integration.agent_bench import METER, Agent, until
 from tests.integration.certificates import Authority
-from tests.integration.conftest import broker
+from tests.integration.conftest import RealBroker, broker
 from tests.integration.home_bench import Utility, serving
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.integration.conftest import RealBroker
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(900)]
 __all__ = ["broker"]  # a fixture

@@ -1,21 +1,14 @@
 """Processes of the demo: an early death is told with its last words, and all are ended."""
 
-from __future__ import annotations
-
 import os
 import sys
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from firmware_stubs.demo.broker import NoBrokerError, choose_broker
-from firmware_stubs.demo.children import ChildDiedError, Crew
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from firmware_stubs.demo.children import Child
+from firmware_stubs.demo.children import Child, ChildDiedError, Crew
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
 AWAKE = [sys.executable, "-c", "import time; print(1, flush=True); time.sleep(60)"]

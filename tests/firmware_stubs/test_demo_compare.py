@@ -1,7 +1,5 @@
 """The verdict of the demo: what fails it, what its figures are, and what its page holds."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

@@ -1,11 +1,10 @@
 """The demo of the curator mode: its figures from given answers, and a short run of all of it."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,9 +24,6 @@ from firmware_stubs.demo.curator.scenario import (
     registers_wh,
 )
 from firmware_stubs.demo.search import Leak, Searched
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 THETA = 3000
 HALF = 8000 / KWH / 1000

@@ -1,12 +1,10 @@
 """The search for readings finds every encoding planted, and nothing in what agents really write."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 import struct
 from base64 import b64encode
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,9 +17,6 @@ from firmware_stubs.demo.search import (
     find_readings,
 )
 from tests.cost import costs_at_most
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 MARKER = 617_392_846
 SENT = range(MARKER, MARKER + 1_600_000, 347)

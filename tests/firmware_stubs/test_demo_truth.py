@@ -1,7 +1,5 @@
 """What the demo holds the answers against: sums by slot, by hour of the day, clamped."""
 
-from __future__ import annotations
-
 import os
 
 import numpy as np

@@ -1,20 +1,14 @@
 """What the demo shows while it runs, from the log of the simulated homes."""
 
-from __future__ import annotations
-
 import io
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
+import pytest
 from rich.console import Console
 
 from firmware_stubs.demo.children import Usage
 from firmware_stubs.demo.watch import FleetLog, Lines, LiveView, Snapshot
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import pytest
 
 
 def snapshot(phase: str = "playing", day: float = 3.5, *, thetas: int = 2) -> Snapshot:

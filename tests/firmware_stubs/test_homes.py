@@ -1,13 +1,11 @@
 """A simulated fleet: frames decode to what was drawn, are made once and kept until receipted."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import time
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -40,9 +38,6 @@ from firmware_stubs.simulator.homes_command import (
 from firmware_stubs.simulator.homes_command import main as simulate_homes
 from firmware_stubs.simulator.outbox import Outbox
 from firmware_stubs.simulator.session import DayMade, LinkChanged, NoPlan, NoReceipts
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 FIRST_SLOT = 1_922_300
 SLOTS = 96

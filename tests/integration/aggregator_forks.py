@@ -6,8 +6,6 @@ and prints how it ended: -9 when killed, -14 when there was nothing to do for QU
 `CONFIG COMMAND …` it runs that command in the place of `run`.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

@@ -1,26 +1,20 @@
 """Frames, good and hostile, into both stores, and the account that must come out in the end."""
 
-from __future__ import annotations
-
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import uuid4
 
 import numpy as np
 
+from aggregator.counting.records import Changes, Key, Record
 from aggregator.counting.refusals import Codes, Rules, StreamRules
 from aggregator.intake.intake import commit
-from aggregator.store.contract import LAST_BUCKET
+from aggregator.store.contract import LAST_BUCKET, Reader, Store
 from edge_ldp.device.frame import encode
 from edge_ldp.protocol.messages import Status, StreamStatus, topic
 from edge_ldp.service.broker import Message
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from aggregator.counting.records import Changes, Key, Record
-    from aggregator.store.contract import Reader, Store
 
 FLEET, STREAM, SLOT_S, BUCKET, CODES = "demo", 1, 900, 4, 8
 NOW = 2_000_000  # the slot that has just begun

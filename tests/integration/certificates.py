@@ -1,19 +1,14 @@
 """A test authority: certificates of any host and time, revoked or not, on disk as PEM."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 DAY = timedelta(days=1)
 

@@ -1,17 +1,12 @@
 """A proxy before PostgreSQL that cuts one connection at a chosen step of what the client says."""
 
-from __future__ import annotations
-
 import select
 import socket
 import struct
 import threading
+from collections.abc import Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+from pathlib import Path
 
 SOCKET = ".s.PGSQL.5432"
 CHUNK = 1 << 20

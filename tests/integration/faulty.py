@@ -1,7 +1,5 @@
 """A file layer that fails as told: `faulty_disk.c`, compiled and put before a program."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

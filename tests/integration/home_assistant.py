@@ -1,7 +1,5 @@
 """Home Assistant itself beside a broker: what it shows, and what it has to say against messages."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os
@@ -9,17 +7,15 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from subprocess import PIPE
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tests.integration.conftest import OPEN, RealBroker
 from tests.needs import missing
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
 
 ROOT = Path(__file__).parents[2]
 TOOLS = ROOT / "tools"

@@ -1,29 +1,24 @@
 """A home and its utility on one fast clock: agent, broker and aggregator, each a process."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import to_builtins
 
 from agent.state.journal import Journal
 from aggregator.answers.completeness import stream_places
+from aggregator.counting.records import Record
 from aggregator.store.sqlite.reader import SqliteReader
+from edge_ldp.service.clock import Clock
 from tests.agent.samples import CEILING_W, FLEET, SLOT_S
 from tests.forked import Forked
 from tests.integration.agent_bench import EXIT_S, Agent, until
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from aggregator.counting.records import Record
-    from edge_ldp.service.clock import Clock
-    from tests.integration.conftest import RealBroker
+from tests.integration.conftest import RealBroker
 
 SETTLE_S = 240.0
 SLACK = 20  # reports on their way while an agent runs

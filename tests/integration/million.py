@@ -4,8 +4,6 @@
 it prints the seconds of CPU and the peak memory (KiB), and ends itself without closing anything.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import resource

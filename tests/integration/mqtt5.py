@@ -1,7 +1,5 @@
 """A scripted MQTT 5 broker: what it answers is the test's to say. Speaks just enough of OASIS's."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import dataclass, field
 from typing import Self

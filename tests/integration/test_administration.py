@@ -1,22 +1,18 @@
 """An operator at work beside the running aggregator: what is decided holds, nothing is lost."""
 
-from __future__ import annotations
-
 import io
 import json
+from collections.abc import AsyncIterator, Iterator
 from contextlib import redirect_stdout
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from aggregator.main import main
 from tests.integration.aggregator_bench import Aggregator, Device, Wire, until, wires
+from tests.integration.conftest import RealBroker
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
-    from pathlib import Path
-
-    from tests.integration.conftest import RealBroker
 REPORTS = 20
 
 

@@ -3,17 +3,16 @@
 Time runs at a slot in 50 or 100 ms. After each fault: no slot twice (S2), nothing lost (S3).
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging
 import random
 import signal
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -43,13 +42,8 @@ from tests.integration.agent_bench import (
     playing,
     until,
 )
-from tests.integration.conftest import OPEN
+from tests.integration.conftest import OPEN, RealBroker
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tests.integration.conftest import RealBroker
 GONE = ": gone"  # of the port; a state in memory is gone with a reboot
 SLOTS_10 = "jitter_s = 0\nreceipt_interval_s = 9000"
 FORGETFUL = OPEN.replace("persistence true", "persistence false")

@@ -3,12 +3,10 @@
 EDGE_LDP_FIGURES_S says for how many seconds it is watched; pytest -s shows the figures.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -24,11 +22,7 @@ from tests.integration.agent_bench import (
     memory_kib,
     until,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.integration.conftest import RealBroker
+from tests.integration.conftest import RealBroker
 
 SECONDS = int(os.environ.get("EDGE_LDP_FIGURES_S", "30"))
 pytestmark = [

@@ -4,32 +4,26 @@ Real broker, aggregator and agents on one clock. After every kill the device's a
 aggregator's add up (S3), and an observer of the broker sees each slot in one version only (S2).
 """
 
-from __future__ import annotations
-
 import asyncio
 import signal
+from collections.abc import Callable
 from contextlib import closing
 from functools import partial
 from itertools import count
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
+from agent.claims.batches import Key
 from agent.errors import StorageError
 from agent.state.journal import Journal
+from aggregator.counting.records import Record
 from edge_ldp.device.frame import decode
-from tests.integration.agent_bench import Agent, fast_clock, listening, made, playing, until
+from tests.integration.agent_bench import Agent, Hub, fast_clock, listening, made, playing, until
+from tests.integration.conftest import RealBroker
 from tests.integration.faulty import build, environment
 from tests.integration.home_bench import Utility, serving
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from agent.claims.batches import Key
-    from aggregator.counting.records import Record
-    from tests.integration.agent_bench import Hub
-    from tests.integration.conftest import RealBroker
 POINTS = 96  # calls of three to four slots, before and after each
 WINDOW = (4, 5)
 PATIENCE_S = 60

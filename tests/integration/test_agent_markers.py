@@ -4,8 +4,6 @@ PRV-03, PRV-05: marker values go through feed, device, journal and uplink; then 
 left is searched for the markers in every encoding. A control shows that the search would find one.
 """
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import logging
@@ -14,7 +12,8 @@ import sqlite3
 import struct
 import traceback
 from base64 import b64encode
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -29,12 +28,8 @@ from edge_ldp.device.errors import EdgeLdpError
 from firmware_stubs.meters.telegram import p1_telegram
 from tests.agent.samples import DEVICE, SLOT_S, StillClock, make_config, make_plan
 from tests.integration.agent_bench import listening, until
+from tests.integration.conftest import RealBroker
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.integration.conftest import RealBroker
 OF_THE_OWNER = ("agent.config", "agent.meters.section")  # what is written there, its name included
 METER = "E0098765432123456"
 POWER_W = 314_159  # far above the ceiling, so clamping is on the way too

@@ -1,7 +1,5 @@
 """What the agent's checks cost: memory with and without signatures, and that no dump shows it."""
 
-from __future__ import annotations
-
 import asyncio
 import resource
 import signal
@@ -9,7 +7,6 @@ import subprocess
 import sys
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -20,6 +17,7 @@ from tests.agent.summed import BOTH, in_memory
 from tests.integration.agent_bench import (
     PATIENT_AGENT,
     Agent,
+    Hub,
     allowed_kib,
     fast_clock,
     listening,
@@ -27,10 +25,8 @@ from tests.integration.agent_bench import (
     playing,
     until,
 )
+from tests.integration.conftest import RealBroker
 
-if TYPE_CHECKING:
-    from tests.integration.agent_bench import Hub
-    from tests.integration.conftest import RealBroker
 PLAIN_KIB, SIGNED_KIB, CURATOR_KIB = allowed_kib(32), allowed_kib(40), allowed_kib(34)
 CURATOR = """
 [curator]

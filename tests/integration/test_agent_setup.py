@@ -1,7 +1,5 @@
 """`agent setup`: from a meter on a port and an invitation to a configuration that was tried."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import os
@@ -11,11 +9,11 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import cycle
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -28,12 +26,8 @@ from edge_ldp.service.mqtt import open_link
 from tests.agent.meters.samples import capture, sealed
 from tests.agent.samples import CEILING_W, DEVICE, FLEET, SLOT_S, make_plan
 from tests.integration.certificates import Authority
+from tests.integration.conftest import RealBroker
 from tests.integration.test_tls import LISTENER
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from tests.integration.conftest import RealBroker
 
 TELEGRAM = capture("swedish_e360.raw")
 READINGS = ("power 2301 W", "10501076")

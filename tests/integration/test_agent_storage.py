@@ -1,16 +1,14 @@
 """Agents on disks that are full, read-only, slow or broken, and in too little room of any kind."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import resource
 import signal
 import subprocess
 import time
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -21,6 +19,7 @@ from tests.integration.agent_bench import (
     PATIENT,
     PATIENT_AGENT,
     Agent,
+    Hub,
     cpu_s,
     fast_clock,
     listening,
@@ -30,13 +29,9 @@ from tests.integration.agent_bench import (
     playing,
     until,
 )
+from tests.integration.conftest import RealBroker
 from tests.integration.faulty import build, environment
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.integration.agent_bench import Hub
-    from tests.integration.conftest import RealBroker
 SLOTS_10 = "jitter_s = 0\nreceipt_interval_s = 9000"
 NOT_ROOT = "only root may mount a file system: run these tests as root"
 PAGE, FRAME_BYTES = 4096, 512 + 24  # of a file system in memory, and of the write-ahead log

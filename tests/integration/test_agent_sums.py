@@ -1,15 +1,13 @@
 """An agent that sums a simulated meter's periods: through a broker, and to an aggregator."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 import signal
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from aggregator.errors import StoreError
-from edge_ldp.device.sums_frame import decode_sums
+from edge_ldp.device.sums_frame import SumsFrame, decode_sums
 from edge_ldp.protocol.released import FIRST_SUMS_KEY
 from tests.agent.samples import FLEET, make_plan
 from tests.agent.summed import BOTH, SUMS, in_memory
@@ -24,12 +22,8 @@ from tests.integration.agent_bench import (
     until,
 )
 from tests.integration.aggregator_bench import Aggregator
+from tests.integration.conftest import RealBroker
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from edge_ldp.device.sums_frame import SumsFrame
-    from tests.integration.conftest import RealBroker
 REACH = 28  # scales of noise that one cell in 2^40 is beyond
 MEAN_W, OFF_W = 400, 4 * 800  # of the meter's nine readings in turn
 

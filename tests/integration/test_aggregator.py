@@ -1,14 +1,13 @@
 """The aggregator as a process: its main job, its commands, and frames that must not count."""
 
-from __future__ import annotations
-
 import json
 import re
 import signal
 import socket
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,7 +17,7 @@ from aggregator.main import main
 from aggregator.plans.revision import revise
 from edge_ldp.device import frame
 from edge_ldp.protocol.messages import topic
-from edge_ldp.protocol.plan import parse_plan
+from edge_ldp.protocol.plan import Plan, parse_plan
 from edge_ldp.vectorized import perturb_many
 from tests.integration.aggregator_bench import (
     FLEET,
@@ -28,15 +27,9 @@ from tests.integration.aggregator_bench import (
     until,
     wires,
 )
+from tests.integration.conftest import RealBroker
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-    from pathlib import Path
-
-    from edge_ldp.protocol.plan import Plan
-    from tests.integration.conftest import RealBroker
-
-    OpenWire = Callable[[], Awaitable[Wire]]
+OpenWire = Callable[[], Awaitable[Wire]]
 
 
 @pytest.fixture

@@ -1,31 +1,26 @@
 """The shipped broker configuration: who may do what, and what outlives a kill."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import shutil
 import signal
 import subprocess
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from aggregator.intake.intake import topics
 from edge_ldp.protocol.messages import topic
-from edge_ldp.service.mqtt import Broker, LinkLostError, RefusedError, open_link
+from edge_ldp.service.mqtt import Broker, Link, LinkLostError, RefusedError, open_link
 from edge_ldp.service.remedies import LOGIN_REMEDY
 from tests import needs
 from tests.integration.aggregator_bench import FLEET, Aggregator, Wire, until
 from tests.integration.conftest import RealBroker, running
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+OpenAs = Callable[..., Awaitable[Link]]
 
-    from edge_ldp.service.mqtt import Link
-
-    OpenAs = Callable[..., Awaitable[Link]]
 CONFIG = Path(__file__).parents[2] / "config"
 USERS = ("aggregator", "home-0000", "home-0001")
 

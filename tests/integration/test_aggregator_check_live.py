@@ -1,7 +1,5 @@
 """`aggregator check --live`: every part that the service needs, tried against real ones."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import hashlib
@@ -12,10 +10,11 @@ import sqlite3
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -45,15 +44,12 @@ from tests.aggregator.test_wrong_turns import (
     started,
     wait_for,
 )
+from tests.integration.conftest import RealBroker
+from tests.postgres import PostgresServer
 from tests.unprivileged import told_to_nobody
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+MakeBroker = Callable[[str], RealBroker]
 
-    from tests.integration.conftest import RealBroker
-    from tests.postgres import PostgresServer
-
-    MakeBroker = Callable[[str], RealBroker]
 
 AT = "edge-ldp/v1/homes"
 WAIT_S = 0.5

@@ -1,7 +1,5 @@
 """The aggregator process in floods, without room, with a wrong clock and beside many readers."""
 
-from __future__ import annotations
-
 import asyncio
 import io
 import json
@@ -10,9 +8,10 @@ import signal
 import sqlite3
 import threading
 import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, redirect_stdout
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -22,21 +21,17 @@ from tests.integration.aggregator_bench import (
     CLOCK_RATE,
     STREAM,
     Aggregator,
+    Wire,
     assert_counts_are_right,
     until,
     wires,
 )
+from tests.integration.conftest import RealBroker
 from tests.integration.test_agent_storage import fill, mounted
 from tests.integration.test_aggregator_kills import make_batches, survey_codes
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-    from pathlib import Path
+OpenWire = Callable[[], Awaitable[Wire]]
 
-    from tests.integration.aggregator_bench import Wire
-    from tests.integration.conftest import RealBroker
-
-    OpenWire = Callable[[], Awaitable[Wire]]
 DAY_S, ORIGIN_S = 86_400, 1_700_000_000
 EXIT_STORE = 4
 QUOTA = "quota_messages = 300"

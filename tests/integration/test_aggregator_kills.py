@@ -3,28 +3,22 @@
 AGG-01..04, NET-03..05, NET-16, NET-17.
 """
 
-from __future__ import annotations
-
 import asyncio
 import random
 import signal
 import sqlite3
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from edge_ldp.service.mqtt import LinkLostError
 from tests.integration.aggregator_bench import Aggregator, Wire, until, wires
-from tests.integration.conftest import EVERY_SECOND
+from tests.integration.conftest import EVERY_SECOND, RealBroker
 from tests.processes import kill
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-    from pathlib import Path
+OpenWire = Callable[[], Awaitable[Wire]]
 
-    from tests.integration.conftest import RealBroker
-
-    OpenWire = Callable[[], Awaitable[Wire]]
 SMALL_WINDOW = EVERY_SECOND.replace("max_inflight_messages 1000", "max_inflight_messages 20")
 
 

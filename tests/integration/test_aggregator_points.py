@@ -6,28 +6,21 @@ not acknowledged: no device sends anything twice here, so what was acknowledged 
 in the end, and what was committed twice is too much.
 """
 
-from __future__ import annotations
-
 import asyncio
 import signal
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
+from pathlib import Path
 
 import pytest
 
 from tests.integration.aggregator_bench import Aggregator, assert_counts_are_right, until, wires
-from tests.integration.conftest import EVERY_SECOND
+from tests.integration.conftest import EVERY_SECOND, RealBroker
 from tests.integration.faulty import build, environment
 from tests.integration.test_aggregator_kills import make_batches
 from tests.integration.test_postgres_service import OnPostgres
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from pathlib import Path
-
-    from tests.integration.conftest import RealBroker
-    from tests.postgres import PostgresServer
+from tests.postgres import PostgresServer
 
 pytestmark = pytest.mark.timeout(600)
 FLUSH = "flush_messages = 10\nflush_ms = 5"

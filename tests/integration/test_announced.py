@@ -1,11 +1,10 @@
 """Sums on a real broker: announced by the service, retained, found by whoever subscribes later."""
 
-from __future__ import annotations
-
 import asyncio
 import json
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from aggregator.config import load_config
 from edge_ldp.service.mqtt import Broker, open_link
@@ -19,9 +18,6 @@ from tests.aggregator.console.small_fleet import (
 from tests.forked import Forked
 from tests.integration.conftest import OPEN, RealBroker
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
 PATIENCE_S = 60.0
 SUM = "edge-ldp/v1/demo/sum/power"
 PLAN = "edge-ldp/v1/demo/plan/power"

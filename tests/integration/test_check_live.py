@@ -1,14 +1,14 @@
 """`agent check --live`: every part that a report needs, tried against real ones (SER_26)."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 import subprocess
 import time
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,22 +23,17 @@ from edge_ldp.service.keys import make_key, read_signer
 from edge_ldp.service.mqtt import open_link
 from edge_ldp.service.trial import Finding
 from edge_ldp.service.verify import keyring
+from firmware_stubs.meters import PtyPort
 from firmware_stubs.meters.readout import readout_telegram
 from tests import needs
 from tests.agent.meters.samples import capture, sealed
 from tests.agent.samples import DEVICE, FLEET, config_text, make_plan
 from tests.integration.certificates import Authority
-from tests.integration.conftest import free_port
+from tests.integration.conftest import RealBroker, free_port
 from tests.integration.test_tls import LISTENER
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
-    from pathlib import Path
+MakeBroker = Callable[[str], RealBroker]
 
-    from firmware_stubs.meters import PtyPort
-    from tests.integration.conftest import RealBroker
-
-    MakeBroker = Callable[[str], RealBroker]
 
 WATTS = capture("swedish_e360.raw")
 ENERGIES = sealed("1-0:1.8.0(00000001.000*kWh)")

@@ -1,30 +1,22 @@
 """A day of an operator: the console beside a running aggregator, a broker and devices."""
 
-from __future__ import annotations
-
 import asyncio
 import csv
 import io
 import re
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
-from playwright.async_api import async_playwright, expect
+from playwright.async_api import Page, async_playwright, expect
 
 from aggregator.config import load_config
+from edge_ldp.protocol.plan import Plan
 from tests import needs
 from tests.aggregator.console.small_fleet import Fleet, serving
-from tests.integration.aggregator_bench import Aggregator, wires
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from playwright.async_api import Page
-
-    from edge_ldp.protocol.plan import Plan
-    from tests.integration.aggregator_bench import Wire
-    from tests.integration.conftest import RealBroker
+from tests.integration.aggregator_bench import Aggregator, Wire, wires
+from tests.integration.conftest import RealBroker
 
 pytestmark = pytest.mark.timeout(600)
 PATIENCE_MS = 120_000

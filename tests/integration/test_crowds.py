@@ -1,21 +1,17 @@
 """Real homes, broker and aggregator: figures are of who reported, not of who is there."""
 
-from __future__ import annotations
-
 import io
 import json
 from contextlib import redirect_stdout
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from aggregator.commands.common import EXIT_NOTHING
 from aggregator.main import main
 from tests.integration.agent_bench import Agent, fast_clock, made, playing, until
+from tests.integration.conftest import RealBroker
 from tests.integration.home_bench import Utility, serving
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.integration.conftest import RealBroker
 LEAST = 2
 HOUR_S = 3600
 SLOT_MS = 150

@@ -4,8 +4,6 @@ Real broker, meter on a pseudo-terminal, agent and aggregator, on a clock 2,400 
 value has its own noise here, so that noise that was used again would show.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import signal
@@ -13,20 +11,17 @@ import sqlite3
 import subprocess
 import time
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import closing, redirect_stderr, redirect_stdout
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from edge_ldp import cli
 from tests.forked import Forked
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.integration.conftest import RealBroker
+from tests.integration.conftest import RealBroker
 
 SLOT_S = 60  # so that a restart lasts no day of the clock, after which a new series begins
 T0 = 1_800_000_000

@@ -1,13 +1,11 @@
 """A service whose clock was ahead as it was started: no report is lost by its plan's date."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 import signal
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -15,13 +13,10 @@ from edge_ldp.service.clock import Clock
 from tests.agent.samples import T0
 from tests.integration.agent_bench import Agent, fast_clock, listening, playing, until
 from tests.integration.aggregator_bench import Aggregator, assert_counts_are_right, wires
+from tests.integration.conftest import RealBroker
 from tests.integration.home_bench import Utility
 from tests.integration.test_agent_kills import has_reported
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.integration.conftest import RealBroker
 DAY_S, ORIGIN_S = 86_400, 1_700_000_000
 RATE = 600  # an hour of doubt takes 6 s
 

@@ -1,7 +1,5 @@
 """The whole main job by its command: every process real, every report counted, no reading found."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -10,9 +8,10 @@ import struct
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import httpx
 import pytest
@@ -21,9 +20,6 @@ from edge_ldp import cli
 from firmware_stubs.demo.children import Crew
 from firmware_stubs.demo.scenario import BASE_WH
 from tests import needs
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 pytestmark = pytest.mark.timeout(1200)
 DEMO = [sys.executable, "-m", "edge_ldp.cli", "demo"]

@@ -8,17 +8,15 @@ this tree. Fast: the same, with what is installed here and a window of five slot
 becomes a service, as the page has it: in a clean Debian by packaging/install.sh (AGT-31).
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -30,12 +28,8 @@ from edge_ldp.service.broker import Broker
 from edge_ldp.service.clock import kernel_synchronised
 from edge_ldp.service.mqtt import open_link
 from tests import needs
+from tests.integration.conftest import RealBroker
 from tests.packaging.test_clean_root import DEBIAN, play
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from tests.integration.conftest import RealBroker
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "first-hour-household.md"

@@ -7,8 +7,6 @@ have a network of their own. A root is Debian's least system: `sudo` and `ip` ar
 as an installer does.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

@@ -1,22 +1,18 @@
 """The load generator against an aggregator that runs, through a real broker, with an archive."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.integration.aggregator_bench import Aggregator, until
+from tests.integration.conftest import RealBroker
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.integration.conftest import RealBroker
 LOAD = ["--devices", "40", "--rounds", "12", "--reports", "20", "--rate", "2000", "--wait", "20"]
 BAD = ["--duplicates", "0.1", "--delayed", "0.2", "--liars", "0.3"]
 

@@ -1,19 +1,16 @@
 """The same bad traffic into SQLite and PostgreSQL: the same counts, and those that were sent."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
+
+import pytest
 
 from benchmarks.fleet_offline import run_offline
 from studies.load.main import main
 from tests.postgres import running_postgres
 from tests.studies.load.test_load import BAD, CONFIG
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import pytest
 RUN = ["--json", "--devices", "60", "--rounds", "12", "--reports", "20", *BAD]
 
 

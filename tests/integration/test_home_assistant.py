@@ -5,13 +5,13 @@ its tables of units and classes judge each discovery message besides. Anything t
 fault.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
+from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,10 +33,6 @@ from edge_ldp.service.mqtt import Broker, open_link
 from tests.aggregator.console.small_fleet import END_S, Fleet, add_plans, add_reports, make_fleet
 from tests.integration.home_assistant import HomeAssistant, Shown, home_assistant
 from tests.integration.test_announced import ANNOUNCE, SUM, fleet_at, retained, running
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from pathlib import Path
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 HOUR, DAY = "edge-ldp-demo-power-hour", "edge-ldp-demo-power-day"

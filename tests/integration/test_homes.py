@@ -1,14 +1,13 @@
 """The simulated fleet over a real broker, with a scripted aggregator that may be deaf at first."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import time
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pytest
 
 from edge_ldp import Hybrid, SquareWave
 from edge_ldp.device import frame
@@ -19,14 +18,8 @@ from edge_ldp.service.clock import Clock
 from edge_ldp.service.mqtt import Broker, Link, LinkLostError, open_link
 from firmware_stubs.simulator.fleet import SimulatedFleet
 from firmware_stubs.simulator.session import LinkChanged, NoPlan, NoReceipts, Simulation
-from tests.integration.conftest import free_port
+from tests.integration.conftest import RealBroker, free_port
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
-
-    import pytest
-
-    from tests.integration.conftest import RealBroker
 FIRST_SLOT = 1_922_300
 DAY_S = 86_400
 RATE = DAY_S / 0.25  # a simulated day in a quarter of a second

@@ -1,12 +1,10 @@
 """Hostile and broken reports against both stores: group REP of docs/faults.md."""
 
-from __future__ import annotations
-
 import logging
 import struct
 import tracemalloc
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
@@ -34,8 +32,6 @@ from tests.integration.both_stores import (
     status,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
 GOOD = report(1, [NOW - 2, NOW - 1], [3, 4])
 U32 = (1 << 32) - 1
 

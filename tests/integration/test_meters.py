@@ -1,12 +1,11 @@
 """Every protocol through the real agent: a meter on a pseudo-terminal, a broker, and reports."""
 
-from __future__ import annotations
-
 import asyncio
 import signal
 from collections.abc import Callable, Coroutine
-from contextlib import ExitStack
-from typing import TYPE_CHECKING, NamedTuple
+from contextlib import AbstractContextManager, ExitStack
+from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -26,12 +25,7 @@ from tests.integration.agent_bench import (
     memory_kib,
     until,
 )
-
-if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-    from pathlib import Path
-
-    from tests.integration.conftest import RealBroker
+from tests.integration.conftest import RealBroker
 
 
 class Case(NamedTuple):

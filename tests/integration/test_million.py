@@ -1,7 +1,5 @@
 """AGG-14: a million devices in one window: memory, state, and a start after a crash."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import signal
@@ -11,15 +9,13 @@ import sys
 import time
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.integration.aggregator_bench import Aggregator, until
+from tests.integration.conftest import RealBroker
 from tests.integration.million import REPORTS
 
-if TYPE_CHECKING:
-    from tests.integration.conftest import RealBroker
 DEVICES = 1_000_000
 CAP_KIB, STATE_BYTES, START_S = 512 * 1024, 1024, 60.0
 

@@ -1,25 +1,18 @@
 """A fleet's SQLite store goes on in PostgreSQL while its devices send: AGG-22."""
 
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from aggregator.main import main
 from aggregator.store.postgres.reader import PostgresReader
 from tests.integration.aggregator_bench import Aggregator, until, wires
-from tests.integration.conftest import EVERY_SECOND
+from tests.integration.conftest import EVERY_SECOND, RealBroker
 from tests.integration.test_aggregator_kills import make_batches
 from tests.integration.test_postgres_service import OnPostgres
 from tests.postgres import running_postgres
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tests.integration.conftest import RealBroker
 
 
 @pytest.mark.slow

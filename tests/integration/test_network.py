@@ -1,7 +1,5 @@
 """The agent's link in a bad network: slow, silent, full, misnamed, taken over, flooded."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import os
@@ -11,10 +9,12 @@ import subprocess
 import threading
 import time
 from collections import Counter
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,11 +29,6 @@ from tests.agent.samples import DEVICE, FLEET, make_plan
 from tests.integration.agent_bench import listening, until
 from tests.integration.conftest import HOST, OPEN, SAVED, RealBroker, running
 from tests.integration.mqtt5 import Scripted
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
-    from pathlib import Path
-
 
 # slow and silent
 

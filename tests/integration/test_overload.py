@@ -1,25 +1,23 @@
 """More comes than can be stored, for a while: AGG-15."""
 
-from __future__ import annotations
-
 import asyncio
 import sqlite3
 import threading
+from collections.abc import Callable
 from contextlib import closing
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
-from tests.integration.aggregator_bench import Aggregator, assert_counts_are_right, until, wires
-from tests.integration.conftest import EVERY_SECOND
+from tests.integration.aggregator_bench import (
+    Aggregator,
+    Wire,
+    assert_counts_are_right,
+    until,
+    wires,
+)
+from tests.integration.conftest import EVERY_SECOND, RealBroker
 from tests.integration.test_aggregator_kills import make_batches
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tests.integration.aggregator_bench import Wire
-    from tests.integration.conftest import RealBroker
 
 pytestmark = pytest.mark.slow
 QUEUE = 2000

@@ -1,23 +1,16 @@
 """The aggregator killed while it estimates or publishes a plan: AGG-17."""
 
-from __future__ import annotations
-
 import asyncio
 import random
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from edge_ldp.vectorized import perturb_many
 from tests.integration.aggregator_bench import STREAM, Aggregator, Wire, until, wires
-from tests.integration.conftest import EVERY_SECOND
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tests.integration.conftest import RealBroker
+from tests.integration.conftest import EVERY_SECOND, RealBroker
 
 pytestmark = pytest.mark.slow
 SURVEYS, KILLS = 4000, 12

@@ -1,15 +1,14 @@
 """PostgreSQL cut off at every step of a flush, and the same counts as SQLite: AGG-06, 07, 10."""
 
-from __future__ import annotations
-
 import threading
 import time
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID, uuid4
 
 import numpy as np
@@ -22,6 +21,7 @@ from aggregator.counting.flush_ids import flush_day
 from aggregator.counting.refusals import Codes, Rules, StreamRules
 from aggregator.errors import StoreHeldError
 from aggregator.intake.intake import commit
+from aggregator.store.contract import Reader, Store
 from aggregator.store.postgres import statements as schema
 from aggregator.store.postgres.link import connect
 from aggregator.store.postgres.store import PostgresStore
@@ -30,12 +30,8 @@ from edge_ldp.device.frame import encode
 from edge_ldp.protocol.messages import Status, StreamStatus
 from edge_ldp.service.mqtt import Message
 from tests.integration.cutting_proxy import CuttingProxy
+from tests.postgres import PostgresServer
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from aggregator.store.contract import Reader, Store
-    from tests.postgres import PostgresServer
 SLOT_S, REPORTS = 900, 5
 NOW_S = 1_700_000_000
 FIRST = NOW_S // SLOT_S - 2000

@@ -1,17 +1,15 @@
 """The archive beside PostgreSQL: a flush is known by its id, whoever counted: AGG-06, AGG-07."""
 
-from __future__ import annotations
-
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
 from uuid import UUID, uuid4
 
 import pytest
 
 from aggregator.archive.directory import open_spool
 from aggregator.archive.files import Compacted, compact
+from aggregator.archive.spool import Spool
 from aggregator.config import AggregatorConfig, parse_config
 from aggregator.counting.flush_ids import DAY_MS, flush_id
 from aggregator.errors import StoreHeldError
@@ -21,13 +19,10 @@ from aggregator.replay.counts import count_archive
 from aggregator.replay.statement import Selection
 from aggregator.store.contract import LAST_BUCKET
 from aggregator.store.postgres.store import PostgresStore
+from edge_ldp.service.broker import Message
 from tests.aggregator.archive_run import CONFIG, REPORTS, RULES, SLOT_S, frame_of
 from tests.integration.cutting_proxy import CuttingProxy
-
-if TYPE_CHECKING:
-    from aggregator.archive.spool import Spool
-    from edge_ldp.service.broker import Message
-    from tests.postgres import PostgresServer
+from tests.postgres import PostgresServer
 
 
 class House:

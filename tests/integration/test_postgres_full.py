@@ -1,27 +1,22 @@
 """AGG-05 on PostgreSQL: no room for its tables is a hold, and nothing is half there."""
 
-from __future__ import annotations
-
 import shutil
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import pytest
 
+from aggregator.counting.refusals import Rules
 from aggregator.errors import StoreHeldError
 from aggregator.store.postgres.store import PostgresStore
+from edge_ldp.service.broker import Message
 from tests.integration.both_stores import NOW, House, report, rules
 from tests.integration.test_agent_storage import fill, mounted
+from tests.postgres import PostgresServer
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from aggregator.counting.refusals import Rules
-    from edge_ldp.service.broker import Message
-    from tests.postgres import PostgresServer
 FRAMES, REPORTS, MOST = 200, 40, 300
 
 

@@ -1,26 +1,19 @@
 """The aggregator on PostgreSQL, killed and with its server crashed: AGG-01, AGG-06."""
 
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from aggregator.commands.common import EXIT_STORE
 from aggregator.errors import StoreError
 from aggregator.store.postgres.reader import PostgresReader
-from tests.integration.aggregator_bench import Aggregator, until, wires
-from tests.integration.conftest import EVERY_SECOND
+from tests.integration.aggregator_bench import Aggregator, Wire, until, wires
+from tests.integration.conftest import EVERY_SECOND, RealBroker
 from tests.integration.test_aggregator_kills import make_batches
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
-    from tests.integration.aggregator_bench import Wire
-    from tests.integration.conftest import RealBroker
-    from tests.postgres import PostgresServer
+from tests.postgres import PostgresServer
 
 
 class OnPostgres(Aggregator):

@@ -1,19 +1,12 @@
 """SIGHUP on a running agent: what it takes, what it keeps, and what it says."""
 
-from __future__ import annotations
-
 import signal
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 from tests.agent.samples import make_plan
 from tests.integration.agent_bench import Agent, fast_clock, listening, playing, until
-from tests.integration.conftest import OPEN
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tests.integration.conftest import RealBroker
+from tests.integration.conftest import OPEN, RealBroker
 
 
 class Reloaded(Agent):

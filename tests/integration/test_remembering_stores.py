@@ -1,11 +1,8 @@
 """The model that remembers everything, on both stores: AGG-19, REP-06."""
 
-from __future__ import annotations
-
 from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
 
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
@@ -15,9 +12,8 @@ from aggregator.store.sqlite.store import SqliteStore
 from tests.aggregator.counting.remembering import Action, World
 from tests.aggregator.counting.test_remembering import actions
 from tests.integration.both_stores import House
+from tests.postgres import PostgresServer
 
-if TYPE_CHECKING:
-    from tests.postgres import PostgresServer
 QUICK = [Phase.explicit, Phase.generate]  # shrinking is for the model alone
 
 

@@ -1,14 +1,15 @@
 """Spark and DuckDB count the same archive: the same query, the same counts to the bit."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys
+from collections.abc import Callable
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -27,10 +28,6 @@ from studies.load.fates import Spec
 from tests import needs
 from tests.studies.load.test_load import CONFIG
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-    from types import ModuleType
 SPEC = Spec(
     devices=40,
     rounds=12,

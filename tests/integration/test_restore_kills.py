@@ -4,16 +4,16 @@ What is left is the old store or the new one, whole; doing it again ends well, a
 before is kept.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import closing, redirect_stdout
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,9 +25,6 @@ from tests.aggregator.home_traffic import seen
 from tests.aggregator.store.test_backup import begun, day, renew
 from tests.integration.faulty import build, environment
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 NOTHING = "nothing"
 
 

@@ -1,16 +1,12 @@
 """10⁵ reports through real brokers, with kills: the same bits on every store and engine."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from benchmarks.same_bits import main
 
-if TYPE_CHECKING:
-    from pathlib import Path
 SMALL = ["--devices", "100", "--rounds", "20", "--clock", "200000", "--every", "3", "--lead", "1"]
 KILLS = ["--kills", "2"]  # then it may recover: a busy machine takes seconds to start a service
 

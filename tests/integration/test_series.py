@@ -1,12 +1,11 @@
 """Old states, clocks ahead and forged receipts: real broker, agent and aggregator count all."""
 
-from __future__ import annotations
-
 import asyncio
 import shutil
 import sqlite3
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -21,16 +20,18 @@ from edge_ldp.protocol.ledger import Ledger, Window
 from edge_ldp.protocol.messages import Receipt, StreamReceipt, topic
 from edge_ldp.service.mqtt import Broker, open_link
 from tests.agent.samples import FLEET, SLOT_S, T0, StillClock, make_config, make_plan
-from tests.integration.agent_bench import STORE, Agent, fast_clock, listening, made, playing, until
-from tests.integration.conftest import broker, make_broker
+from tests.integration.agent_bench import (
+    STORE,
+    Agent,
+    Hub,
+    fast_clock,
+    listening,
+    made,
+    playing,
+    until,
+)
+from tests.integration.conftest import RealBroker, broker, make_broker
 from tests.integration.home_bench import Utility
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
-
-    from tests.integration.agent_bench import Hub
-    from tests.integration.conftest import RealBroker
 
 __all__ = ["broker", "make_broker"]  # fixtures
 DAY_S = 86_400

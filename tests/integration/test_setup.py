@@ -1,7 +1,5 @@
 """A fleet as `setup` writes it, on a real broker: who gets in, who does not, and until when."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import shlex
@@ -11,9 +9,10 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -32,8 +31,6 @@ from tests.forked import Forked
 from tests.integration.conftest import free_port
 from tests.integration.test_first_hour_operator import PAGE, commands_of
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 HOST = "127.0.0.1"
 START_S = 60
 LOCAL, LOCAL_6 = "0100007F", "00000000000000000000000001000000"  # 127.0.0.1 and ::1

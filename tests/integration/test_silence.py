@@ -1,24 +1,16 @@
 """An aggregator that is away, through a real broker: NET-25."""
 
-from __future__ import annotations
-
 import asyncio
 import signal
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from edge_ldp.protocol.messages import topic
 from edge_ldp.protocol.presence import Presence, parse_presence
-from edge_ldp.service.mqtt import Broker, open_link
+from edge_ldp.service.mqtt import Broker, Link, open_link
 from tests.agent.samples import FLEET
 from tests.integration.agent_bench import Agent, fast_clock, listening, made, playing, until
-from tests.integration.conftest import broker, make_broker
+from tests.integration.conftest import RealBroker, broker, make_broker
 from tests.integration.home_bench import Utility
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from edge_ldp.service.mqtt import Link
-    from tests.integration.conftest import RealBroker
 
 __all__ = ["broker", "make_broker"]  # fixtures
 SLOT_MS, AWAY_SLOTS = 200, 150

@@ -1,18 +1,12 @@
 """A meter that speaks each 75 s, at a pseudo-terminal: every slot is sent, but for a swap's."""
 
-from __future__ import annotations
-
 from itertools import repeat
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from firmware_stubs.meters import Series, play
 from tests.agent.samples import SLOT_S, make_plan
 from tests.integration.agent_bench import METER, PATIENT, Agent, fast_clock, listening, until
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.integration.conftest import RealBroker
+from tests.integration.conftest import RealBroker
 
 STEP_S = 75
 POWER, ENERGY = 1, 2

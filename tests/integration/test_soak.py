@@ -5,18 +5,16 @@ EDGE_LDP_SOAK_OUT names a file for the figures, a line for each second, then the
 rules S3, S5 and S7.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os
 import random
 import signal
 import time
+from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -30,12 +28,8 @@ from tests.integration.agent_bench import (
     playing,
     until,
 )
+from tests.integration.conftest import RealBroker
 from tests.integration.home_bench import Utility, descriptors, kept_kib, serving
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from tests.integration.conftest import RealBroker
 
 MINUTES = float(os.environ.get("EDGE_LDP_SOAK_MINUTES", "1"))
 OUT = os.environ.get("EDGE_LDP_SOAK_OUT")

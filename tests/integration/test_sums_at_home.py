@@ -1,13 +1,12 @@
 """Homes' own sums from the agent's code over a real broker to an answer of a real aggregator."""
 
-from __future__ import annotations
-
 import io
 import json
 import signal
 import time
 from contextlib import redirect_stdout
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,11 +18,8 @@ from edge_ldp.period_sums.estimate import estimate_total
 from edge_ldp.protocol.released import FIRST_SUMS_KEY
 from firmware_stubs.data import load_swiss
 from tests.forked import Forked
+from tests.integration.conftest import RealBroker
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.integration.conftest import RealBroker
 HOMES, DAYS = 12, 5
 START_S = 1_700_006_400 - 1_700_006_400 % 86_400
 CONFIG = """

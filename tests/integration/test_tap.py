@@ -1,13 +1,12 @@
 """The tap beside the agent, on two real brokers: readings to the one, codes to the other."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from dsmr_parser import telegram_specifications
@@ -28,14 +27,9 @@ from tests.integration.agent_bench import (
     playing,
     until,
 )
-from tests.integration.conftest import OPEN, free_port
+from tests.integration.conftest import OPEN, RealBroker, free_port
 from tests.reached import reached
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
-    from pathlib import Path
-
-    from tests.integration.conftest import RealBroker
 MARKER_W = 3_141
 TABLE = '[tap]\nhost = "{}"\nport = {}\nallow_plaintext = true\ninterval_s = 1\n'
 

@@ -1,12 +1,12 @@
 """TLS as the agent meets it: verified by default, and a reason a person can act on."""
 
-from __future__ import annotations
-
 import asyncio
 import ssl
 import warnings
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,14 +16,10 @@ from tests.agent.link.test_uplink import Home
 from tests.agent.samples import DEVICE
 from tests.integration.agent_bench import until
 from tests.integration.certificates import Authority, Pair
+from tests.integration.conftest import RealBroker
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
-    from pathlib import Path
+MakeBroker = Callable[[str], RealBroker]
 
-    from tests.integration.conftest import RealBroker
-
-    MakeBroker = Callable[[str], RealBroker]
 
 LISTENER = """
 listener {{port}} 127.0.0.1

@@ -1,9 +1,7 @@
 """Two aggregators with stores of their own on one broker: the second ends, nothing is lost."""
 
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -19,12 +17,9 @@ from tests.integration.aggregator_bench import (
     until,
     wires,
 )
+from tests.integration.conftest import RealBroker
 from tests.integration.home_bench import SETTLE_S, Utility, serving
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.integration.conftest import RealBroker
 HOMES = 12
 REAL_SLOT_MS = 300
 OWN_NAME = 'client_id = "second"'

@@ -1,12 +1,9 @@
 """What a running agent shows to whoever looks: names, ports, open sockets (PRV-14, PRV-15)."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tests.agent.samples import DEVICE, make_plan
 from tests.integration.agent_bench import (
@@ -18,10 +15,9 @@ from tests.integration.agent_bench import (
     playing,
     until,
 )
+from tests.integration.conftest import RealBroker
 from tests.integration.test_tap import hearing
 
-if TYPE_CHECKING:
-    from tests.integration.conftest import RealBroker
 STATUS_FIELDS = [
     *("ages", "health", "ledger", "manifest", "refusals", "refused", "software", "state"),
     *("streams", "v"),

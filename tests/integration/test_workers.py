@@ -1,14 +1,14 @@
 """Several aggregators on one database and one broker: AGG-06, AGG-08, AGG-09, AGG-26."""
 
-from __future__ import annotations
-
 import asyncio
 import io
 import json
 import signal
 import time
+from collections.abc import Callable
 from contextlib import redirect_stdout
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,20 +17,13 @@ from aggregator.plans import planner
 from aggregator.store.contract import PlanRow
 from aggregator.store.postgres.locks import LEASE_S
 from aggregator.store.postgres.store import PostgresStore
+from edge_ldp.protocol.plan import Plan
 from edge_ldp.service.mqtt import Broker, open_link
-from tests.integration.aggregator_bench import assert_counts_are_right, until, wires
-from tests.integration.conftest import EVERY_SECOND
+from tests.integration.aggregator_bench import Wire, assert_counts_are_right, until, wires
+from tests.integration.conftest import EVERY_SECOND, RealBroker
 from tests.integration.test_aggregator_kills import make_batches
 from tests.integration.workers_bench import Worker, at_work, crew
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from edge_ldp.protocol.plan import Plan
-    from tests.integration.aggregator_bench import Wire
-    from tests.integration.conftest import RealBroker
-    from tests.postgres import PostgresServer
+from tests.postgres import PostgresServer
 
 
 @pytest.fixture

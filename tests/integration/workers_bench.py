@@ -1,22 +1,17 @@
 """Aggregator processes that share one PostgreSQL database and one broker."""
 
-from __future__ import annotations
-
 import os
 import signal
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from aggregator.errors import StoreError
 from aggregator.store.postgres.reader import PostgresReader
 from tests.forked import Forked
 from tests.integration.aggregator_bench import Aggregator
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.integration.conftest import RealBroker
+from tests.integration.conftest import RealBroker
 
 SHARE = 'share = "fleet"'
 

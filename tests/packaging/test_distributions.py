@@ -1,7 +1,5 @@
 """The five distributions, built and installed as a stranger would."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """The agent as a service of the host: what it refuses, what it shows, how much it logs."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import re
@@ -9,9 +7,9 @@ import signal
 import socket
 import subprocess
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -31,9 +29,6 @@ from tests.integration.agent_bench import (
     until,
 )
 from tests.integration.conftest import OPEN, RealBroker, running
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 ROOT = Path(__file__).parents[2]
 SECRET = "hunter2-hunter2"  # noqa: S105 (planted, to be looked for)

@@ -4,17 +4,16 @@ A process publishes through a file layer that records what it writes and syncs; 
 again as they were at each step. Whoever has them has every key in them, too: PRV-24.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random
 import subprocess
 import sys
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
 from struct import unpack_from
-from typing import TYPE_CHECKING
 
 from agent.curator.journal import CuratorJournal
 from agent.curator.running_file import AREA, SECTOR, RunningFile
@@ -23,10 +22,6 @@ from edge_ldp.continual import parse_state
 from tests.agent.curated import Bench
 from tests.agent.state.test_power_cut import Disk, Step, read_record
 from tests.integration.faulty import build, environment
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
 SLOTS = 40
 CHUNK = 16

@@ -1,14 +1,9 @@
 """A page that answers what a test says, byte by byte if it wants; each request is kept."""
 
-from __future__ import annotations
-
 import asyncio
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import ssl
-    from collections.abc import AsyncIterator, Awaitable, Callable
 
 
 class PageServer:

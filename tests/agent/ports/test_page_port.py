@@ -1,12 +1,12 @@
 """A page as a port: what it tells is a telegram, and whatever else it does is named."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import ssl
+from collections.abc import Awaitable, Callable
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
@@ -22,10 +22,6 @@ from agent.ports.payload import MOST_BYTES, line_of
 from firmware_stubs.meters import p1_telegram
 from tests.agent.ports.page_server import page_server
 from tests.integration.certificates import Authority
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-    from pathlib import Path
 
 pytestmark = pytest.mark.integration
 TELEGRAM = p1_telegram(meter_id="E0043007052870318", time_s=1_800_000_000, import_wh=1, power_w=378)

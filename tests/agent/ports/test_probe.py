@@ -5,7 +5,7 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import closing
 from itertools import count, cycle
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -13,7 +13,7 @@ from agent.config import parse_meter
 from agent.meters.dsmr import P1Meter
 from agent.meters.protocols import PROTOCOLS as KNOWN
 from agent.meters.protocols import Line
-from agent.meters.reading import Discarded, Telegram
+from agent.meters.reading import Discarded, Meter, Telegram
 from agent.ports.findings import (
     TELEGRAMS,
     Found,
@@ -35,9 +35,6 @@ from firmware_stubs.meters.mode_c import serve_readout
 from firmware_stubs.meters.tcp_port import TcpPort
 from tests.agent.meters.samples import sealed, values
 from tests.agent.paced import paced
-
-if TYPE_CHECKING:
-    from agent.meters.reading import Meter
 
 pytestmark = pytest.mark.integration
 MARKER = 7353

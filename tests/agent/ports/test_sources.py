@@ -4,8 +4,6 @@ Payloads are rebuilt from the makers' documents. The table of docs/meters.md is 
 `python -m tests.agent.ports.test_sources` prints it.
 """
 
-from __future__ import annotations
-
 import asyncio
 import csv
 import hashlib

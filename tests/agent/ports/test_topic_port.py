@@ -1,11 +1,11 @@
 """A topic of the household's broker as a port, by a real broker: read alone, and nothing kept."""
 
-from __future__ import annotations
-
 import asyncio
 import inspect
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, closing
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,15 +16,10 @@ from agent.ports import topic_port
 from agent.ports.meters import hear, make_meter
 from agent.ports.open_port import open_meter, open_port, retry_s
 from agent.ports.payload import MOST_BYTES
+from agent.ports.port import Port
 from edge_ldp.service.mqtt import Broker, Link, open_link
 from firmware_stubs.meters import p1_telegram
 from tests.integration.conftest import OPEN, RealBroker, broker, make_broker
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
-    from pathlib import Path
-
-    from agent.ports.port import Port
 
 __all__ = ["broker", "make_broker"]  # fixtures
 

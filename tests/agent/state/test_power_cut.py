@@ -5,24 +5,20 @@ cut point the files are made again from the record: all that was synced, and of 
 sectors. AGT-08.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import subprocess
 import sys
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from agent.state.journal import Journal
 from tests.agent.state.test_journal import PLAN, commit_claim, content, fresh_ledger
 from tests.integration.faulty import build, environment
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SECTOR = 512
 Step = tuple[str, str, int, bytes]

@@ -1,10 +1,9 @@
 """The share: a meter's bytes to the household's own readers, who cannot slow or change anything."""
 
-from __future__ import annotations
-
 import asyncio
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -15,10 +14,6 @@ from agent.tap.share import MOST_BEHIND, MOST_READERS, Share
 from tests.agent.samples import config_text
 from tests.integration.agent_bench import until
 from tests.integration.conftest import free_port
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
 
 HOST = "127.0.0.1"
 

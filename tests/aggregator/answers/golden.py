@@ -4,14 +4,12 @@
 added shows there; one that goes, or changes its meaning, breaks whoever reads it.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import tempfile
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from aggregator.store.opening import open_store
 from aggregator.store.rows import BeatRow, BeatTimes
@@ -20,6 +18,7 @@ from edge_ldp.version import __version__
 from tests.aggregator.console.small_fleet import (
     DAY_S,
     END_S,
+    Fleet,
     add_curated,
     add_looks,
     add_plans,
@@ -30,9 +29,6 @@ from tests.aggregator.console.small_fleet import (
     send,
     status,
 )
-
-if TYPE_CHECKING:
-    from tests.aggregator.console.small_fleet import Fleet
 
 WHERE = Path(__file__).parent / "v1"
 SINCE = str(END_S - DAY_S // 4)

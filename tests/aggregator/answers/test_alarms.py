@@ -1,7 +1,5 @@
 """What needs an operator: each alarm alone, at its threshold, and for as long as it is so."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 from typing import Any
 

@@ -1,11 +1,10 @@
 """What is announced of a fleet: what `query` answers, and what Home Assistant takes."""
 
-from __future__ import annotations
-
 import json
 from contextlib import closing
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from jinja2 import Environment, StrictUndefined
@@ -18,15 +17,11 @@ from aggregator.store.registry import retire_stream
 from tests.aggregator.console.small_fleet import (
     DAY_S,
     END_S,
+    Fleet,
     add_plans,
     add_reports,
     make_fleet,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.aggregator.console.small_fleet import Fleet
 
 NOW_S = END_S + 1000
 OFF, ON = AnnounceTable(), AnnounceTable(discovery="homeassistant")

@@ -4,13 +4,11 @@ Exact: counts are the very numbers that reports are expected to have, so what is
 is true, but for rounding. How far single draws are off: `python -m studies.schedule.heavy`.
 """
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -33,17 +31,13 @@ from aggregator.counting.classes import (
 from aggregator.counting.counts_by_mechanism import merge_epochs
 from aggregator.counting.tally import CountRows, whose_of
 from aggregator.plans import planner
+from edge_ldp.mechanisms import Mechanism
 from edge_ldp.protocol.ledger import MAX_CELLS, open_ledger, scheduled
 from edge_ldp.protocol.messages import Status, parse_status
 from edge_ldp.sums import CodeCounts, quantile_band, surveys_of
 from edge_ldp.vectorized import perturb_many
 from firmware_stubs.data import load_swiss
 from tests.aggregator.fakes import CONFIG
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from edge_ldp.mechanisms import Mechanism
 
 Ints = NDArray[np.int64]
 STREAM = replace(

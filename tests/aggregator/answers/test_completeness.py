@@ -1,7 +1,5 @@
 """What of a device's reports is missing: gaps between what came and what it says of its batches."""
 
-from __future__ import annotations
-
 import pytest
 
 from aggregator.answers.completeness import (

@@ -1,21 +1,14 @@
 """What an operator is shown of a distribution, and that its bands do not lean on it."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from aggregator.answers.curves import FEW_REPORTS, Curve, CurveQuestion, curve_of
 from edge_ldp import Hybrid, Mechanism, SquareWave
 from edge_ldp.errors import CountsError, NoReportsError
 from edge_ldp.estimate import auto
 from edge_ldp.estimate.joint import view_of
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 HIGH = 2047
 WIDE = SquareWave(epsilon=1, low=0, high=HIGH, size=256)

@@ -1,8 +1,6 @@
 """How a fleet is: `status` and the summary in numbers alone say the same."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from aggregator.answers.fleet import FleetState, is_silent, read_status, read_summary, silent_before
 from aggregator.answers.parts import answer_json
@@ -18,9 +16,6 @@ from tests.aggregator.console.small_fleet import (
     send,
     status,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_the_summary_says_what_status_says_without_a_devices_name(tmp_path: Path) -> None:

@@ -1,22 +1,16 @@
 """Every answer's keys, values and digits are those of the golden files."""
 
-from __future__ import annotations
-
 import json
 import math
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from msgspec.json import decode
 
 from aggregator.answers.dossier import DossierAnswer
-from aggregator.answers.parts import answer_json
+from aggregator.answers.parts import AnswerPart, answer_json
 from aggregator.main import parser
 from tests.aggregator.answers.golden import WHERE, every_answer, file_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from aggregator.answers.parts import AnswerPart
 
 
 def alike(found: Any, kept: Any) -> bool:

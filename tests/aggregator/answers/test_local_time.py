@@ -1,12 +1,11 @@
 """Hours, days and weeks of a zone, against its calendar: counts are integers, so all is exact."""
 
-from __future__ import annotations
-
 from collections import Counter
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -14,7 +13,7 @@ import pytest
 
 from aggregator.answers.announcement import announcements
 from aggregator.answers.local_time import Grouping, Spans, group_name, period
-from aggregator.config import AnnounceTable, parse_config
+from aggregator.config import AggregatorConfig, AnnounceTable, parse_config
 from aggregator.plans import planner
 from aggregator.store.contract import PlanRow
 from aggregator.store.opening import open_reader, open_session
@@ -24,11 +23,6 @@ from tests.aggregator.fakes import make_config
 from tests.aggregator.operator import Operator, operator
 from tests.aggregator.store_contract import changes, commit
 from tests.aggregator.tallies import count_batches
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from aggregator.config import AggregatorConfig
 
 SLOT_S, DAY_S = 900, 86_400
 BERLIN, TOKYO, KOLKATA = (

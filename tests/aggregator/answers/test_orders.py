@@ -1,21 +1,15 @@
 """By whom a plan was issued, as the console's page of plans says it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from aggregator.answers.audit import orders
+from aggregator.config import AggregatorConfig
 from aggregator.plans import planner
 from aggregator.plans.revision import Revision
 from aggregator.store.rows import AuditRow
+from edge_ldp.protocol.plan import Plan
 from tests.aggregator.fakes import make_config
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from aggregator.config import AggregatorConfig
-    from edge_ldp.protocol.plan import Plan
 
 NOW_S = 1_800_000_000
 

@@ -1,10 +1,10 @@
 """What homes' own sums answer: the library's figures of the same homes, and none of few homes."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,6 +23,7 @@ from aggregator.counting.period_totals import report_of
 from aggregator.counting.records import Member
 from aggregator.store.sqlite.store import SqliteStore
 from edge_ldp.device.sums import DAY_S
+from edge_ldp.device.sums_frame import SumsFrame
 from edge_ldp.period_sums.estimate import estimate_total
 from edge_ldp.period_sums.law import FEW
 from tests.aggregator.archive_run import CONFIG
@@ -36,12 +37,6 @@ from tests.aggregator.counting.test_period_sums import (
     frame,
 )
 from tests.aggregator.store_contract import changes, commit
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from edge_ldp.device.sums_frame import SumsFrame
 
 STREAM = replace(parse_config(CONFIG.format(place="/x"), "a.toml").streams[0], ceiling=43_470)
 LATER = replace(RULES, now_s=RULES.now_s + 21 * DAY_S)

@@ -1,7 +1,5 @@
 """What `status` says of alarms and marked devices, to machines and to people."""
 
-from __future__ import annotations
-
 from msgspec import to_builtins
 
 from aggregator.answers.plan_view import look_of

@@ -1,11 +1,9 @@
 """Energies, units and times as people read them."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from datetime import UTC
-from typing import TYPE_CHECKING
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -16,12 +14,8 @@ from aggregator.answers.curve_answer import curve_answer, curve_csv, curve_text
 from aggregator.answers.load_curve import LoadCurve
 from aggregator.answers.local_time import Spans
 from aggregator.answers.units import clock_text, csv_text, energies, energy_kwh, iso, scale_of
+from aggregator.config import StreamTable
 from tests.aggregator.fakes import make_config
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from aggregator.config import StreamTable
 
 BERLIN = ZoneInfo("Europe/Berlin")
 

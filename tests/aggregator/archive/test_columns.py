@@ -1,15 +1,19 @@
 """Reports as columns, records as bytes, and counts that are compared to the bit."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregator.archive.columns import DAY_S, TYPES, make_reports, partition, shard_of, unite
+from aggregator.archive.columns import (
+    DAY_S,
+    TYPES,
+    Reports,
+    make_reports,
+    partition,
+    shard_of,
+    unite,
+)
 from aggregator.archive.spool_record import (
     Doubt,
     RecordError,
@@ -18,6 +22,7 @@ from aggregator.archive.spool_record import (
     encode_record,
     find_records,
 )
+from aggregator.counting.records import Arrival
 from aggregator.counting.retention import RolledUp
 from aggregator.counting.seen_batches import ArrivedBatch, DeviceState, Outcome, is_settled, place
 from aggregator.counting.tally import Tally, merge, rows_of
@@ -36,10 +41,6 @@ from edge_ldp.device.errors import ParameterError
 from edge_ldp.device.frame import encode
 from tests.aggregator.arrivals import read_frame
 from tests.aggregator.tallies import count_batches
-
-if TYPE_CHECKING:
-    from aggregator.archive.columns import Reports
-    from aggregator.counting.records import Arrival
 
 Row = tuple[str, int, int, int, int, int, int, int, int]
 FLUSH = bytes(range(16))

@@ -1,8 +1,6 @@
 """A file of the archive united with new reports, row group by row group: as if it were at once."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -13,9 +11,6 @@ from hypothesis import strategies as st
 from aggregator.archive.columns import TYPES, Reports, make_reports, unite
 from aggregator.archive.parquet import merge_into
 from aggregator.errors import StoreError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 HOMES = ("a", "ab", "b", "home-1", "home-10", "home-2", "z")
 GROUPS = 5  # rows in a row group

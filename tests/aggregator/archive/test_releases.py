@@ -1,16 +1,16 @@
 """Homes' sums in the archive: what the store keeps, whatever dies, and told where it is not."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from aggregator.archive.directory import open_spool
 from aggregator.archive.files import Compacted, compact
 from aggregator.archive.releases import read_releases
+from aggregator.archive.spool import Spool
 from aggregator.archive.spool_record import (
     Doubt,
     RecordError,
@@ -31,12 +31,6 @@ from edge_ldp.protocol.released import FIRST_SUMS_KEY
 from edge_ldp.service.broker import Message
 from tests.aggregator.archive_run import CONFIG, RULES, SLOT_S, config_in, traffic
 from tests.aggregator.counting.test_period_sums import NOW, WEEK, frame
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from aggregator.archive.spool import Spool
 
 SUMS = replace(RULES, now_s=NOW, measured={"power": Measured(1, "W", 0, 43_470)})
 FLUSH = b"f" * 16

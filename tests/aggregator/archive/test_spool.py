@@ -1,12 +1,11 @@
 """The archive holds exactly what the store counted, whatever dies or fails in between."""
 
-from __future__ import annotations
-
 import errno
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
@@ -16,12 +15,15 @@ from aggregator.archive.files import Compacted, compact
 from aggregator.archive.spool import Spool
 from aggregator.archive.spool_record import Doubt
 from aggregator.config import parse_config
+from aggregator.counting.records import Changes
+from aggregator.counting.tally import Tally
 from aggregator.errors import StoreError, StoreHeldError
 from aggregator.intake.intake import commit
 from aggregator.replay.comparison import compare_archive, tally_of_rows
 from aggregator.replay.counts import Counted, count_archive
 from aggregator.replay.statement import Selection
 from aggregator.store.sqlite.store import SqliteStore
+from edge_ldp.service.broker import Message
 from tests.aggregator.archive_run import (
     BATCHES,
     CONFIG,
@@ -33,14 +35,6 @@ from tests.aggregator.archive_run import (
     frame_of,
     traffic,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from aggregator.counting.records import Changes
-    from aggregator.counting.tally import Tally
-    from edge_ldp.service.broker import Message
 
 ALL = DEVICES * BATCHES * REPORTS
 QUESTION = Selection({1: 4})

@@ -1,12 +1,12 @@
 """The log of changes: what operators did, by whom, in the store itself, whatever becomes of it."""
 
-from __future__ import annotations
-
 import argparse
 import getpass
 import re
+from collections.abc import Iterator
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,12 +18,7 @@ from aggregator.store.rows import AuditRow
 from tests.aggregator.engines import Engine
 from tests.aggregator.home_traffic import NOW_S
 from tests.aggregator.operator import Operator, operator
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.postgres import PostgresServer
+from tests.postgres import PostgresServer
 
 
 @pytest.fixture

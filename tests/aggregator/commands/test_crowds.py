@@ -1,11 +1,9 @@
 """What is shown of twelve homes that report in 8 of 97 slots: nothing of fewer than ten: AGG-30."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from contextlib import closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,13 +18,9 @@ from aggregator.store.rollups import tend
 from edge_ldp.device.frame import encode
 from edge_ldp.protocol.messages import topic
 from edge_ldp.service.mqtt import Message
+from tests.aggregator.engines import Engine
 from tests.aggregator.home_traffic import take
 from tests.aggregator.operator import operator
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.aggregator.engines import Engine
 
 SLOT_S, HOMES, HOURS = 900, 12, 96
 FIRST_SLOT = 1_699_920_000 // SLOT_S  # a day of UTC begins

@@ -1,27 +1,21 @@
 """`edge-ldp aggregator devices` and `completeness`, as an operator uses them, on either store."""
 
-from __future__ import annotations
-
 import sqlite3
 import time
 from contextlib import closing
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import psycopg
 import pytest
 
+from aggregator.store.contract import Store
 from aggregator.store.opening import open_session
 from aggregator.store.rows import BeatRow, BeatTimes
 from edge_ldp.protocol.messages import Status
+from tests.aggregator.engines import Engine
 from tests.aggregator.home_traffic import REPORTS, report, take
 from tests.aggregator.operator import Operator, operator
 from tests.aggregator.store_contract import changes, commit
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from aggregator.store.contract import Store
-    from tests.aggregator.engines import Engine
 
 HOMES = ("a", "bb", "ccc")
 

@@ -1,7 +1,5 @@
 """The dossier: every number in it computed again, another way."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess
@@ -10,20 +8,17 @@ from copy import deepcopy
 from fractions import Fraction
 from math import exp, log
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from msgspec import convert
 
 from aggregator.answers.dossier import DossierAnswer, dossier_text
 from aggregator.commands.dossier import main
-from edge_ldp.mechanisms import from_plan
+from edge_ldp.mechanisms import Mechanism, from_plan
 from edge_ldp.service.keys import make_key
 from edge_ldp.version import __version__
 from tests.aggregator.console.small_fleet import add_plans, add_reports, make_fleet
-
-if TYPE_CHECKING:
-    from edge_ldp.mechanisms import Mechanism
 
 PLAIN = {"archive": False, "tls": False, "signed_plans": False, "console_tokens": False}
 ROOT = Path(__file__).parents[3]

@@ -1,14 +1,13 @@
 """What --json prints and what --help names are the same keys, of every command that has both."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import re
 import tempfile
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -17,13 +16,8 @@ from aggregator.console.main import _parser as console_parser
 from aggregator.main import ASKING, READING, main, parser
 from tests.aggregator.commands.test_query import two_feeders
 from tests.aggregator.engines import Engine
-from tests.aggregator.operator import operator
+from tests.aggregator.operator import Operator, operator
 from tests.aggregator.test_wrong_turns import free_port
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.aggregator.operator import Operator
 
 NEW = ("restore", "setup", "migrate")  # they need another place than a store in use
 ARGUMENTS = {

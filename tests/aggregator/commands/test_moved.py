@@ -1,9 +1,7 @@
 """A SQLite store that went on in PostgreSQL: who asks the file is told, who changes it refused."""
 
-from __future__ import annotations
-
 from contextlib import closing
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -19,9 +17,6 @@ from aggregator.store.sqlite.store import SqliteStore
 from tests.aggregator.fakes import CONFIG
 from tests.aggregator.home_traffic import NOW_S, report, take
 from tests.aggregator.operator import Operator, operator
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 THERE = "postgresql://there/homes"
 

@@ -1,14 +1,14 @@
 """`edge-ldp aggregator plan …` beside a running service: shown, proposed, ordered and held."""
 
-from __future__ import annotations
-
 import asyncio
 import io
 import re
 import time
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,23 +16,17 @@ import pytest
 from aggregator.config import parse_config
 from aggregator.plans import planner
 from aggregator.plans.publisher import PlanPublisher
-from aggregator.store.contract import PlanRow
+from aggregator.store.contract import PlanRow, Store
 from aggregator.store.sqlite.store import SqliteStore
 from aggregator.store.store_thread import StoreThread
 from edge_ldp.protocol.plan import Plan, last_epoch, parse_plan
 from edge_ldp.service.clock import Clock
 from edge_ldp.vectorized import perturb_many
+from tests.aggregator.engines import Engine
 from tests.aggregator.fakes import CONFIG, FakeLink, until
 from tests.aggregator.operator import Operator, operator
 from tests.aggregator.store_contract import changes
 from tests.aggregator.tallies import count_batches
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
-
-    from aggregator.store.contract import Store
-    from tests.aggregator.engines import Engine
 
 TOPIC = "edge-ldp/v1/demo/plan/power"
 

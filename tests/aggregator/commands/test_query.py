@@ -1,12 +1,10 @@
 """`edge-ldp aggregator query` of groups, on either store: figures of a crowd, or none (AGG-13)."""
 
-from __future__ import annotations
-
 import csv
 from contextlib import closing
 from dataclasses import replace
 from dataclasses import replace as replace_fields
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -30,12 +28,7 @@ from edge_ldp.service.mqtt import Message
 from edge_ldp.vectorized import perturb_many
 from tests.aggregator.engines import Engine
 from tests.aggregator.home_traffic import take
-from tests.aggregator.operator import operator
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.aggregator.operator import Operator
+from tests.aggregator.operator import Operator, operator
 
 SLOT_S, REPORTS = 900, 300
 FIRST_SLOT = 1_700_000_000 // SLOT_S

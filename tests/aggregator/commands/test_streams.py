@@ -3,18 +3,19 @@
 On either store, with several workers, and through a backup.
 """
 
-from __future__ import annotations
-
 import asyncio
 import threading
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from aggregator.counting.seen_batches import build_receipt
 from aggregator.plans.publisher import PlanPublisher
+from aggregator.store.contract import Session, Store
 from aggregator.store.opening import open_session
 from aggregator.store.postgres.session import PostgresSession
 from aggregator.store.postgres.store import PostgresStore
@@ -25,6 +26,7 @@ from edge_ldp.protocol.messages import Status, StreamStatus, topic
 from edge_ldp.protocol.plan import parse_plan
 from edge_ldp.service.clock import Clock
 from edge_ldp.service.mqtt import Message
+from tests.aggregator.engines import Engine
 from tests.aggregator.fakes import FakeLink, until
 from tests.aggregator.home_traffic import (
     CODES,
@@ -37,14 +39,7 @@ from tests.aggregator.home_traffic import (
     take,
 )
 from tests.aggregator.operator import Operator, operator
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from aggregator.store.contract import Session, Store
-    from tests.aggregator.engines import Engine
-    from tests.postgres import PostgresServer
+from tests.postgres import PostgresServer
 
 GAS = """
 [[streams]]

@@ -1,12 +1,10 @@
 """One small fleet and its console for all tests that only look."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 from httpx._config import DEFAULT_TIMEOUT_CONFIG
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Browser, sync_playwright
 
 from tests import needs
 from tests.aggregator.console.small_fleet import (
@@ -18,11 +16,6 @@ from tests.aggregator.console.small_fleet import (
     make_fleet,
     serving,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from playwright.sync_api import Browser
 
 DEVICES = 100_000
 PATIENCE_MS = 60_000  # a machine may be slow; nothing is about how soon but where it says so

@@ -1,22 +1,22 @@
 """A store of two feeders whose homes report for some days, and a console beside it."""
 
-from __future__ import annotations
-
 import io
 import json
 import os
 import subprocess
 import sys
 import time
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import numpy as np
 
-from aggregator.config import load_config
+from aggregator.config import AggregatorConfig, load_config
 from aggregator.counting.members import named_wishes
 from aggregator.counting.refusals import Measured, Rules, StreamRules, allowed_codes
 from aggregator.intake.intake import commit
@@ -29,17 +29,11 @@ from edge_ldp.cli import main
 from edge_ldp.device.frame import encode
 from edge_ldp.device.sums_frame import SumsFrame, encode_sums
 from edge_ldp.protocol.messages import Status, StreamStatus, topic
+from edge_ldp.protocol.plan import Plan
 from edge_ldp.protocol.released import PublicDesign, ReleasedFrame, encode_released
 from edge_ldp.service.mqtt import Message
 from edge_ldp.vectorized import perturb_many
 from tests.forked import Forked, pipe
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from aggregator.config import AggregatorConfig
-    from edge_ldp.protocol.plan import Plan
 
 SLOT_S, DAY_S = 900, 86_400
 END_S = 1_700_006_400 - 1_700_006_400 % DAY_S + DAY_S // 2  # noon of a day

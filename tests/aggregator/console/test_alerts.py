@@ -1,12 +1,10 @@
 """Faults of docs/faults.md, each in a store of its own: Prometheus fires the alert that fits."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec.json import decode
 
@@ -14,6 +12,7 @@ from aggregator.answers.alarms import ALARMS, Lately, alarms
 from aggregator.answers.fleet import FleetSummary
 from aggregator.console.answering import Desk
 from aggregator.console.metrics import metrics_text
+from edge_ldp.protocol.plan import Plan
 from edge_ldp.service.mqtt import Message
 from tests import needs
 from tests.aggregator.console.small_fleet import (
@@ -28,11 +27,6 @@ from tests.aggregator.console.small_fleet import (
     status,
 )
 from tests.aggregator.console.test_metrics import CONSOLE, RULES, series
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from edge_ldp.protocol.plan import Plan
 
 HOMES = [f"north-{at:04d}" for at in range(20)]
 

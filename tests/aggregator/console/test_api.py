@@ -1,7 +1,5 @@
 """The API over HTTP, against a running console: what the commands print, to the bit."""
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import io
@@ -10,7 +8,7 @@ import sqlite3
 import subprocess
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlencode
 
 import httpx
@@ -24,11 +22,16 @@ from aggregator.store.opening import open_store
 from aggregator.store.rows import BeatRow, BeatTimes
 from tests import needs
 from tests.aggregator.commands.test_keys import HELPS
-from tests.aggregator.console.small_fleet import END_S, add_plans, make_fleet, send, serving, status
+from tests.aggregator.console.small_fleet import (
+    END_S,
+    Fleet,
+    add_plans,
+    make_fleet,
+    send,
+    serving,
+    status,
+)
 from tests.processes import children
-
-if TYPE_CHECKING:
-    from tests.aggregator.console.small_fleet import Fleet
 
 ROOT = Path(__file__).parents[3]
 SINCE = str(END_S - 86_400)

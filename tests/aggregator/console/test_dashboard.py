@@ -4,15 +4,14 @@ The model drops what it does not know and takes values of any type; so what it m
 compared with the file, and each value with the model's annotations.
 """
 
-from __future__ import annotations
-
 import json
 import re
+from collections.abc import Callable, Iterator
 from copy import deepcopy
 from enum import Enum
 from itertools import combinations
 from types import UnionType
-from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import pytest
 from grafana_foundation_sdk.cog import encoder, plugins, runtime
@@ -22,9 +21,6 @@ from grafana_foundation_sdk.models.dashboard import Dashboard
 from aggregator.console.metrics import metrics_text
 from tests.aggregator.answers.test_alarms import FINE
 from tests.aggregator.console.test_metrics import CONSOLE, ROOT, series
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 BOARD: dict[str, Any] = json.loads((ROOT / "config" / "grafana-dashboard.json").read_text())
 COLUMNS = 24  # of Grafana's grid

@@ -1,29 +1,23 @@
 """Between the process that others reach and those that answer: whole answers, or it is said."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal
 import socket
 import time
+from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import httpx
 import pytest
 
-from aggregator.console.answering import HELLO, PACKET, Desk, Reply, attend
+from aggregator.console.answering import HELLO, PACKET, Desk, Given, Reply, attend
 from aggregator.console.desks import DIED, LONG, Channel
 from tests.aggregator.console.small_fleet import add_plans, make_fleet, serving
 from tests.processes import children, kill, wait_for_end
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from aggregator.console.answering import Given
 
 TEXT = os.urandom(PACKET) * 3 + b"end"
 

@@ -1,15 +1,11 @@
 """The dossier in a browser and by the API: what the command prints; the attacker's table."""
 
-from __future__ import annotations
-
 import json
 from html import unescape
-from typing import TYPE_CHECKING
 
 import httpx
 
-if TYPE_CHECKING:
-    from tests.aggregator.console.small_fleet import Fleet
+from tests.aggregator.console.small_fleet import Fleet
 
 
 def test_the_page_and_the_api_say_what_the_command_prints(fleet: Fleet, console: str) -> None:

@@ -1,11 +1,9 @@
 """Who may look: names, methods, tokens, rates, and the headers that bind a browser."""
 
-from __future__ import annotations
-
 import ssl
 import stat
 import subprocess
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import httpx
 import pytest
@@ -15,12 +13,7 @@ from aggregator.console.guard import HEADERS, Rates, host_name, token_of
 from aggregator.console.main import main
 from aggregator.enrolment.tokens import Tokens
 from tests import needs
-from tests.aggregator.console.small_fleet import make_fleet, serving
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.aggregator.console.small_fleet import Fleet
+from tests.aggregator.console.small_fleet import Fleet, make_fleet, serving
 
 PATHS = (
     "/",

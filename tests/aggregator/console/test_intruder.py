@@ -1,7 +1,5 @@
 """Who breaks into a process of the console: no key is there, nothing is open to write."""
 
-from __future__ import annotations
-
 import ctypes
 import json
 import os
@@ -9,9 +7,10 @@ import re
 import signal
 import socket
 import stat
+import subprocess
 from base64 import b64decode
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import httpx
 
@@ -26,9 +25,6 @@ from tests.aggregator.console.small_fleet import (
     serving_alone,
 )
 from tests.processes import below
-
-if TYPE_CHECKING:
-    import subprocess
 
 PATHS = ("/", "/stream", "/devices", "/privacy", "/plans", "/dossier", "/metrics", "/api/v1/status")
 NETWORKS, SIGNALS = 4, 6  # versions of Landlock that know of them

@@ -1,23 +1,16 @@
 """A large fleet: pages stay small, sums stay exact, and no process does what nobody waits for."""
 
-from __future__ import annotations
-
 import asyncio
 import signal
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import httpx
 import pytest
 
 from aggregator.console.pages import PAGE
 from tests.aggregator.console.conftest import DEVICES
-from tests.aggregator.console.small_fleet import serving
+from tests.aggregator.console.small_fleet import Fleet, serving
 from tests.processes import below, wait_for_end
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.aggregator.console.small_fleet import Fleet
 
 pytestmark = pytest.mark.slow
 VIEWERS = 200

@@ -1,25 +1,16 @@
 """Devices of a large fleet in Chromium: found, put in order and paged through, in bounded time."""
 
-from __future__ import annotations
-
 import sys
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, Page, expect
 
 from aggregator.console.pages import PAGE
 from tests.aggregator.console.conftest import DEVICES, PATIENCE_MS
-from tests.aggregator.console.small_fleet import serving
+from tests.aggregator.console.small_fleet import Fleet, serving
 from tests.aggregator.console.test_pages import looking
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from playwright.sync_api import Browser, Page
-
-    from tests.aggregator.console.small_fleet import Fleet
 
 pytestmark = pytest.mark.slow
 BOUND_S = 10.0  # of a page shown, on a machine that does other things too; 0.6 to 2.4 s were seen

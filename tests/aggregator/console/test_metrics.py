@@ -1,13 +1,10 @@
 """Metrics: few series, right figures, and alerts that fire for their own fault alone."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import httpx
 import pytest
@@ -17,10 +14,8 @@ from aggregator.answers.alarms import ALARMS
 from aggregator.console.metrics import metrics_text
 from tests import needs
 from tests.aggregator.answers.test_alarms import FINE
+from tests.aggregator.console.small_fleet import Fleet
 from tests.integration.conftest import free_port
-
-if TYPE_CHECKING:
-    from tests.aggregator.console.small_fleet import Fleet
 
 ROOT = Path(__file__).parents[3]
 RULES = ROOT / "config" / "prometheus-alerts.yml"

@@ -1,20 +1,19 @@
 """The pages in Debian's Chromium: charts are drawn, numbers are the commands', nothing gets in."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from edge_ldp.device.frame import encode
 from edge_ldp.protocol.messages import topic
@@ -24,6 +23,7 @@ from tests.aggregator.console.conftest import PATIENCE_MS
 from tests.aggregator.console.small_fleet import (
     END_S,
     SLOT_S,
+    Fleet,
     add_curated,
     add_looks,
     add_plans,
@@ -34,13 +34,6 @@ from tests.aggregator.console.small_fleet import (
     serving,
     status,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from playwright.sync_api import Browser, Page, Route
-
-    from tests.aggregator.console.small_fleet import Fleet
 
 PAGES = ("/", "/stream", "/devices", "/privacy", "/plans", "/audit", "/dossier")
 DAY = ("total", "total_low", "total_high", "mean", "n", "surveys", "devices", "missing")

@@ -1,13 +1,11 @@
 """The example of a proxy in config/: TLS and passwords are its, pages and commits come through."""
 
-from __future__ import annotations
-
 import ssl
 import subprocess
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import httpx
 import pytest
@@ -15,9 +13,6 @@ import pytest
 from tests import needs
 from tests.aggregator.console.small_fleet import make_fleet, serving
 from tests.integration.conftest import free_port
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 EXAMPLE = Path(__file__).parents[3] / "config" / "nginx-console.conf"
 NAME = "console.example.net"

@@ -1,13 +1,10 @@
 """PostgreSQL: the console's role reads what pages show, and nothing else; it writes nothing."""
 
-from __future__ import annotations
-
 import subprocess
 from collections import Counter
 from contextlib import closing
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import httpx
 import numpy as np
@@ -18,6 +15,7 @@ from psycopg.sql import SQL, Identifier
 
 from aggregator.store.forms import pack_pairs
 from aggregator.store.postgres.reader import PostgresReader
+from aggregator.store.rows import HeldRow
 from edge_ldp.device.frame import encode
 from edge_ldp.protocol.messages import topic
 from edge_ldp.service.mqtt import Message
@@ -31,10 +29,7 @@ from tests.aggregator.console.small_fleet import (
     send,
     serving,
 )
-
-if TYPE_CHECKING:
-    from aggregator.store.rows import HeldRow
-    from tests.postgres import PostgresServer
+from tests.postgres import PostgresServer
 
 SCRIPT = Path(__file__).parents[3] / "config" / "postgres-readonly.sql"
 

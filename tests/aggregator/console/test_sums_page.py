@@ -1,13 +1,12 @@
 """Homes' own sums on the stream's page: beside reports, each number the command's."""
 
-from __future__ import annotations
-
 import csv
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, expect
 
 from tests.aggregator.console.small_fleet import (
     add_plans,
@@ -17,11 +16,6 @@ from tests.aggregator.console.small_fleet import (
     serving,
 )
 from tests.aggregator.console.test_pages import CELLS_SHOWN, looking, serious, shoot
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from playwright.sync_api import Browser
 
 HOMES = 12
 NARROW = {"width": 390, "height": 844}

@@ -1,17 +1,18 @@
 """Nothing that is shown names who reported, nor is of a withheld cell, wherever it is shown."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
+import pytest
 
-from aggregator.console.answering import Desk
+from aggregator.console.answering import Desk, Given
 from aggregator.console.pages import PAGES
 from aggregator.console.questions import QUESTIONS
 from aggregator.console.tables import arrow_of, csv_of
@@ -26,18 +27,9 @@ from tests.aggregator.commands.test_crowds import (
     NOW_S,
     twelve_homes,
 )
+from tests.aggregator.engines import Engine
 from tests.aggregator.home_traffic import take
-from tests.aggregator.operator import operator
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    import pytest
-
-    from aggregator.console.answering import Given
-    from tests.aggregator.engines import Engine
-    from tests.aggregator.operator import Operator
+from tests.aggregator.operator import Operator, operator
 
 POLLS = 16
 WITHHELD = {"group", "at", "from", "from_s", "since_s", "until_s", "withheld"}  # and nothing else

@@ -3,13 +3,10 @@
 The model that the vectorised settling is compared with; only tests use it.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -42,9 +39,7 @@ from aggregator.counting.settlement import NO_STREAM
 from aggregator.counting.tally import CODE_BITS, Part, Sparse, Tally
 from edge_ldp.poisoning.device_bound import WatchState, begin_again, from_bytes, look, observe
 from edge_ldp.poisoning.flush import AGAIN
-
-if TYPE_CHECKING:
-    from edge_ldp.protocol.messages import Status
+from edge_ldp.protocol.messages import Status
 
 Cell = tuple[int, int, int, int, int, int]  # stream, epoch, group, class, bucket, code
 Place = tuple[int, int, int, int, int]  # stream, epoch, group, class, bucket

@@ -6,15 +6,15 @@ jumps with slots and batch numbers, repeats itself and contradicts itself. The m
 counted (device, slot); the aggregator must get by with its bounded state.
 """
 
-from __future__ import annotations
-
 from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from aggregator.counting.seen_batches import build_receipt
+from edge_ldp.protocol.messages import StreamReceipt
+from edge_ldp.service.broker import Message
 from tests.integration.both_stores import (
     BUCKET,
     CODES,
@@ -26,12 +26,6 @@ from tests.integration.both_stores import (
     rules,
     status,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from edge_ldp.protocol.messages import StreamReceipt
-    from edge_ldp.service.broker import Message
 
 START = 2_000_000
 DAY = 96

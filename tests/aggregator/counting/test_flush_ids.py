@@ -1,7 +1,5 @@
 """Ids of flushes say their day by themselves, whatever the clock said."""
 
-from __future__ import annotations
-
 from uuid import RFC_4122, UUID, uuid4
 
 from hypothesis import given

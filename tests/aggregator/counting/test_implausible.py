@@ -1,9 +1,6 @@
 """What no device can have made is kept out of totals, and no count wraps."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -15,11 +12,9 @@ from aggregator.counting.accounts import SLACK_S, is_plausible
 from aggregator.counting.tally import MOST, Tally, add_pairs, dense, exact_sum
 from aggregator.store.contract import LAST_BUCKET
 from edge_ldp.protocol.messages import StreamStatus
+from tests.aggregator.engines import Engine
 from tests.aggregator.store_contract import changes, commit
 from tests.aggregator.tallies import count_batches
-
-if TYPE_CHECKING:
-    from tests.aggregator.engines import Engine
 
 SLOT_S = 900
 NOW_S = 1_800_000_000

@@ -1,7 +1,5 @@
 """Files of devices: what is read from them, and which line is named when it cannot be."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

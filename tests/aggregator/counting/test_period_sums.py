@@ -1,10 +1,8 @@
 """Homes' sums of a period at the aggregator: settled like reports, no slot in two of them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import permutations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -26,16 +24,13 @@ from aggregator.counting.period_totals import (
     totals_of,
     unpack_total,
 )
-from aggregator.counting.records import Known, Member, Record
+from aggregator.counting.records import Changes, KeptSums, Key, Known, Member, Record
 from aggregator.counting.refusals import Measured, Rules, StreamRules
 from aggregator.counting.settle import settle
 from edge_ldp.device.sums_frame import SumsFrame, encode_sums
 from edge_ldp.errors import RowError
 from edge_ldp.period_sums.estimate import estimate_total
 from edge_ldp.period_sums.law import FEW
-
-if TYPE_CHECKING:
-    from aggregator.counting.records import Changes, KeptSums, Key
 
 DAY_S = 86_400
 WEEK = 2_900  # begins at a border of 7 days from 1970

@@ -1,7 +1,5 @@
 """From when to when a plan can have been issued, by the dates of all: PLN-18."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """REP-09: who floods is found in bounded memory, and nobody is counted too high."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 from hypothesis import given, settings

@@ -1,26 +1,19 @@
 """AGG-19, REP-04..07: bounded state against a model that remembers everything."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
+from uuid import UUID
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aggregator.counting.records import Changes, Known
+from aggregator.counting.records import Changes, Key, Known, Record
 from aggregator.counting.tally import CountRows, Tally, merge
+from aggregator.store.contract import Decide
 from tests.aggregator.counting.remembering import NAMES, Action, World
 from tests.integration.both_stores import House
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from collections.abc import Set as AbstractSet
-    from uuid import UUID
-
-    from aggregator.counting.records import Key, Record
-    from aggregator.store.contract import Decide
 
 number = st.one_of(st.integers(0, 14), st.integers(0, 200))
 actions = st.tuples(st.sampled_from(NAMES), number, number)

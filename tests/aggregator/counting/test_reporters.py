@@ -1,7 +1,5 @@
 """Who reported in a cell: exact up to a crowd, whatever cells are united: AGG-30."""
 
-from __future__ import annotations
-
 from itertools import permutations
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Roll-ups are planned oldest first, only of closed buckets, and every range knows its borders."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import pytest

@@ -1,7 +1,5 @@
 """The vectorised settling does what the plain model does, to the bit, whatever comes."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from fractions import Fraction

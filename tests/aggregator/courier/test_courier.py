@@ -3,22 +3,21 @@
 The tests that are imported are those of `edge_ldp.service.mqtt.Link`, on this link.
 """
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import os
 import signal
 import socket
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from aggregator.courier.courier import INBOX_LIMIT, CourierLink, open_courier
 from aggregator.courier.process import AT_ONCE, Courier
 from aggregator.courier.wire import Open, Wire, beat_s, patience_s
+from edge_ldp.service.broker import Broker
 from edge_ldp.service.mqtt import LinkLostError, RefusedError, TooBigError, open_link
 from tests.aggregator.fakes import until
 from tests.edge_ldp.service.test_mqtt import (
@@ -37,13 +36,7 @@ from tests.edge_ldp.service.test_mqtt import (
     test_topics_that_are_not_ours_arrive_as_they_are_NET_18,
     test_what_is_published_arrives_bit_for_bit,
 )
-from tests.integration.conftest import OPEN, broker, free_port, make_broker
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
-
-    from edge_ldp.service.broker import Broker
-    from tests.integration.conftest import RealBroker
+from tests.integration.conftest import OPEN, RealBroker, broker, free_port, make_broker
 
 __all__ = [
     "broker",

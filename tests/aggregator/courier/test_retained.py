@@ -1,16 +1,12 @@
 """What the broker retains at a plan's topic, read by a connection of its own."""
 
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING
+
+import pytest
 
 from aggregator.courier.retained import read_retained
 from edge_ldp.service.mqtt import Broker, Message
 from tests.aggregator.fakes import FakeLink
-
-if TYPE_CHECKING:
-    import pytest
 
 
 class SetAside(FakeLink):

@@ -1,10 +1,8 @@
 """The broker's passwords file, as Mosquitto reads it: changed whole, by one at a time."""
 
-from __future__ import annotations
-
 import os
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -16,9 +14,6 @@ from aggregator.enrolment.logins import (
     write_secret,
 )
 from aggregator.errors import ConfigError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SALT = bytes.fromhex("000102030405060708090a0b")
 

@@ -1,12 +1,11 @@
 """Nothing is acknowledged before its commit: AGG-02, AGG-03, AGG-04, REP-01, REP-02, REP-12."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import random
 import sqlite3
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,10 +22,6 @@ from edge_ldp.protocol.messages import Status, StreamStatus
 from edge_ldp.service.clock import Clock
 from edge_ldp.service.mqtt import LinkLostError, Message
 from tests.aggregator.fakes import FakeLink, make_config, until
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
-    from pathlib import Path
 
 NOW = 1_000_000
 RULES = Rules(

@@ -1,10 +1,9 @@
 """REP-09: a device that floods is not read any more, and nothing that counts is lost by it."""
 
-from __future__ import annotations
-
 import asyncio
+from collections.abc import AsyncIterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -12,10 +11,6 @@ from edge_ldp.device import frame
 from edge_ldp.service.mqtt import Message
 from tests.aggregator.fakes import FakeLink, until
 from tests.aggregator.intake.test_intake import NOW, RULES, STATUS, Bench, report
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
 
 QUOTA = "quota_messages = 100\nreceipt_interval_s = 3600"
 

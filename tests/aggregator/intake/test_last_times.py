@@ -1,7 +1,5 @@
 """When things last happened, by a clock that may be set or run faster."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from aggregator.intake.last_times import LastTimes

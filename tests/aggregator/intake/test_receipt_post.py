@@ -1,10 +1,9 @@
 """Receipts: retained, from what is committed, asked for again when the link is lost."""
 
-from __future__ import annotations
-
 import asyncio
+from collections.abc import Iterator
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -22,10 +21,6 @@ from edge_ldp.protocol.signing import Signer, unwrap
 from edge_ldp.service.clock import Clock
 from edge_ldp.service.mqtt import LinkLostError, RefusedError
 from tests.aggregator.fakes import FakeLink, until
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 CLOCK = Clock()
 SEAL = ReceiptSeal(CLOCK.now)

@@ -1,29 +1,23 @@
 """What came again is known without decoding it, and counts as it did: AGG-37."""
 
-from __future__ import annotations
-
 import random
 import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 from uuid import uuid4
 
 import pytest
 
+from aggregator.counting.records import Changes
+from aggregator.counting.refusals import Rules
 from aggregator.intake.intake import commit
 from aggregator.intake.shed import MOST, PLACES, TOLD_AFTER_S, Shed
+from aggregator.store.contract import Store
 from aggregator.store.sqlite.store import SqliteStore
 from edge_ldp.service.mqtt import Message
 from tests.aggregator.home_traffic import RULES, flushes, report, seen
 from tests.reached import reached
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from aggregator.counting.records import Changes
-    from aggregator.counting.refusals import Rules
-    from aggregator.store.contract import Store
 
 HOMES = ("a", "bb", "ccc")
 

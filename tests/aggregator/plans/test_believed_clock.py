@@ -1,7 +1,5 @@
 """AGG-16: a machine's clock that jumps, drifts, or stands behind what was committed."""
 
-from __future__ import annotations
-
 import logging
 
 import pytest

@@ -1,7 +1,5 @@
 """AGG-16: a clock that jumps is held back and told, a clock that drifts is followed."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

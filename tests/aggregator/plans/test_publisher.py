@@ -1,18 +1,19 @@
 """Plans: stored before published, never a lower epoch: NET-04, AGG-08, AGG-17, AGG-20."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from aggregator.answers.audit import FILE, orders, read_audit
 from aggregator.answers.dossier import dossier_answer, dossier_text
@@ -41,13 +42,8 @@ from edge_ldp.vectorized import perturb_many
 from tests.aggregator.fakes import CONFIG, FakeLink, make_config, until
 from tests.aggregator.tallies import count_batches
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+Ints = NDArray[np.int64]
 
-    from numpy.typing import NDArray
-
-    Ints = NDArray[np.int64]
 
 TOPIC = "edge-ldp/v1/demo/plan/power"
 

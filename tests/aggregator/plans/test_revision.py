@@ -1,7 +1,5 @@
 """A revision: which θ and share of surveys follow, what is told, that it is repeatable."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction

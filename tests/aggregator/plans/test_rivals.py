@@ -1,7 +1,5 @@
 """Which of two aggregators ends, whatever order the messages of both come in: NET-27."""
 
-from __future__ import annotations
-
 from itertools import count, permutations
 
 import pytest

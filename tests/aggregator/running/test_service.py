@@ -1,13 +1,11 @@
 """Connecting, losing the link, connecting again: NET-01, NET-11, S5."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import socket
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -18,9 +16,6 @@ from aggregator.store.sqlite.reader import SqliteReader
 from aggregator.store.sqlite.store import SqliteStore
 from edge_ldp.service.clock import Clock
 from tests.aggregator.fakes import make_config, until
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_the_session_is_durable_and_acknowledged_by_us(tmp_path: Path) -> None:

@@ -1,20 +1,21 @@
 """Roll-ups, sums and retention on both stores: exact, done or not done at any crash, and told."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
 import time
 from contextlib import closing
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
 
+from aggregator.answers.load_curve import LoadCurve
 from aggregator.answers.load_lookup import read_load_curve, replayed_curve, whole_spans
+from aggregator.config import AggregatorConfig, StreamTable
 from aggregator.counting.period_totals import totals_of
 from aggregator.counting.retention import DAY_S, GONE, SUMMED, spans
 from aggregator.counting.tally import merge
@@ -22,7 +23,7 @@ from aggregator.main import main
 from aggregator.plans import planner
 from aggregator.replay.comparison import only_group, tally_of_rows
 from aggregator.running.process import Retention
-from aggregator.store.contract import LAST_BUCKET, PlanRow
+from aggregator.store.contract import LAST_BUCKET, PlanRow, Reader, Session, Store
 from aggregator.store.forms import pack_pairs
 from aggregator.store.opening import open_reader, open_session
 from aggregator.store.quarantine_release import count_held
@@ -31,13 +32,6 @@ from tests.aggregator.counting.test_period_sums import arrival
 from tests.aggregator.engines import Engine
 from tests.aggregator.store_contract import changes, commit
 from tests.aggregator.tallies import count_batches
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from aggregator.answers.load_curve import LoadCurve
-    from aggregator.config import AggregatorConfig, StreamTable
-    from aggregator.store.contract import Reader, Session, Store
 
 QUARTERS = "bucket_slots = 1\nutc_offset_s = 0\n"
 RETENTION = "[retention]\nbucket_days = 40\nhour_days = 60\n"

@@ -1,16 +1,16 @@
 """What several workers on one database agree upon: names, receipts' turns, plans: AGG-08."""
 
-from __future__ import annotations
-
 import asyncio
 import time
+from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from aggregator.config import AggregatorConfig, ConfigError, parse_config
-from aggregator.counting.records import Record
+from aggregator.counting.records import Changes, Record
+from aggregator.counting.refusals import Rules
 from aggregator.counting.seen_batches import DeviceState
 from aggregator.errors import StoreHeldError
 from aggregator.intake.intake import commit, topics
@@ -21,13 +21,13 @@ from aggregator.plans import planner
 from aggregator.plans.publisher import PlanPublisher
 from aggregator.running.election import Election, LeadLostError
 from aggregator.running.service import do_chores, make_broker
-from aggregator.store.contract import PlanRow
+from aggregator.store.contract import PlanRow, Store
 from aggregator.store.opening import make_worker
 from aggregator.store.postgres.locks import Leadership, PostgresTurns
 from aggregator.store.postgres.store import PostgresStore
 from aggregator.store.sqlite.store import SqliteStore
 from aggregator.store.store_thread import StoreThread
-from aggregator.store.worker import ALONE, AlwaysOurs, Worker
+from aggregator.store.worker import ALONE, AlwaysOurs, Turns, Worker
 from edge_ldp.device.frame import encode
 from edge_ldp.protocol.messages import parse_receipt
 from edge_ldp.protocol.plan import Plan, parse_plan
@@ -35,16 +35,7 @@ from edge_ldp.service.clock import Clock
 from edge_ldp.service.mqtt import Message
 from tests.aggregator.fakes import CONFIG, FakeLink, make_config, until
 from tests.aggregator.store_contract import changes
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from aggregator.counting.records import Changes
-    from aggregator.counting.refusals import Rules
-    from aggregator.store.contract import Store
-    from aggregator.store.worker import Turns
-    from tests.postgres import PostgresServer
+from tests.postgres import PostgresServer
 
 DEVICE = "home"
 PLAN_TOPIC = "edge-ldp/v1/demo/plan/power"

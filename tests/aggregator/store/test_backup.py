@@ -1,14 +1,13 @@
 """AGG-20: a backup made while the service runs, and what goes on after yesterday's is restored."""
 
-from __future__ import annotations
-
 import asyncio
 import sqlite3
 import threading
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import psycopg
 import pytest
@@ -17,7 +16,7 @@ from aggregator.answers.lookup import read_account
 from aggregator.plans import planner
 from aggregator.plans.publisher import PlanPublisher
 from aggregator.store.backup import back_up
-from aggregator.store.contract import PlanRow
+from aggregator.store.contract import PlanRow, Store
 from aggregator.store.sqlite.reader import SqliteReader
 from aggregator.store.store_thread import StoreThread
 from edge_ldp.protocol.plan import parse_plan
@@ -27,12 +26,7 @@ from tests.aggregator.fakes import FakeLink, until
 from tests.aggregator.home_traffic import NOW_S, RULES, Seen, flushes, report, seen, take
 from tests.aggregator.operator import Operator, operator
 from tests.aggregator.store.sqlite.test_upgrade import FIRST
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from aggregator.store.contract import Store
-    from tests.postgres import PostgresServer
+from tests.postgres import PostgresServer
 
 HOMES = ("a", "bb", "ccc")
 INTRANS = psycopg.pq.TransactionStatus.INTRANS

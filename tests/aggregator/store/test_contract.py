@@ -1,18 +1,13 @@
 """SQLite keeps the contract of a store; its own faults are in test_sqlite_store.py."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from aggregator.store.sqlite.reader import SqliteReader
 from aggregator.store.sqlite.store import SqliteStore
 from tests.aggregator.store_contract import OpenReader, OpenStore, StoreContract
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 
 class TestSqliteStore(StoreContract):

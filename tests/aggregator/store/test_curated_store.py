@@ -1,12 +1,12 @@
 """Curated streams in the store and on the command line, beside the fleet's and never among them."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,10 +25,6 @@ from edge_ldp.protocol.messages import Status, StreamStatus, parse_receipt
 from edge_ldp.protocol.released import encode_released
 from edge_ldp.service.mqtt import Message
 from tests.aggregator.counting.test_curated import FIRST, NOW, SLOT_S, arrivals, frame, later
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 CONFIG = """
 fleet = "street"

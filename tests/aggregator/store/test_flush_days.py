@@ -1,10 +1,9 @@
 """Ids of flushes lie by day, a day is forgotten at once, and none of it is seen: AGG-07, 16, 22."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 import psycopg
@@ -13,17 +12,13 @@ from psycopg import errors
 
 from aggregator.archive.spool_record import Doubt
 from aggregator.counting.flush_ids import DAY_MS, DAYS, flush_day, flush_id
+from aggregator.counting.records import Changes, Known
 from aggregator.store.contract import new_flush
 from aggregator.store.postgres import statements as schema
 from aggregator.store.postgres.flush import forget
 from aggregator.store.postgres.link import connect
 from aggregator.store.postgres.store import PostgresStore
 from tests.aggregator.store_contract import NOW_S, changes, codes, rows
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from aggregator.counting.records import Changes, Known
 
 OLD = Path(__file__).parents[2] / "vectors" / "aggregator_store" / "postgres_v2" / "store.sql"
 NOBODY: frozenset[str] = frozenset()

@@ -1,7 +1,5 @@
 """Rows survive the trip, take the bytes they should, and damaged ones are never numbers."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np

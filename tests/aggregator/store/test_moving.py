@@ -1,17 +1,16 @@
 """A SQLite store moved to PostgreSQL: all of it, once, or nothing: AGG-22."""
 
-from __future__ import annotations
-
 import json
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from aggregator.counting.records import HeldCounts, Marked
+from aggregator.counting.records import Changes, HeldCounts, Known, Marked
 from aggregator.errors import StoreError
 from aggregator.main import main
-from aggregator.store.contract import LAST_BUCKET, PlanRow, RevisionRow
+from aggregator.store.contract import LAST_BUCKET, PlanRow, Reader, RevisionRow, Store
 from aggregator.store.moving import move
 from aggregator.store.postgres.store import PostgresStore
 from aggregator.store.rows import AuditRow, BeatRow
@@ -20,12 +19,6 @@ from edge_ldp.protocol.messages import Status
 from tests.aggregator.counting.test_curated import FIRST, arrivals, frame, later
 from tests.aggregator.fakes import CONFIG
 from tests.aggregator.store_contract import NOW_S, RECORD, changes, codes, commit
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from aggregator.counting.records import Changes, Known
-    from aggregator.store.contract import Reader, Store
 
 KEY = ("home", 1)
 

@@ -1,8 +1,6 @@
 """Which store a configuration names, and what it may not hold."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -14,9 +12,6 @@ from aggregator.store.postgres.store import PostgresStore
 from aggregator.store.sqlite.store import SqliteStore
 from tests.aggregator.fakes import CONFIG
 from tests.postgres import running_postgres
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def text(store: str) -> str:

@@ -1,9 +1,9 @@
 """Homes' sums of a period from a message to the store, its receipts, accounts and quarantine."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,10 +19,6 @@ from edge_ldp.protocol.messages import Status, StreamStatus, parse_receipt, pars
 from edge_ldp.protocol.released import FIRST_SUMS_KEY
 from edge_ldp.service.mqtt import Message
 from tests.aggregator.counting.test_period_sums import DAY_S, RULES, WEEK, frame
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 KEY = FIRST_SUMS_KEY
 

@@ -1,11 +1,11 @@
 """What an operator decides about devices holds from the next flush on, on either store."""
 
-from __future__ import annotations
-
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,17 +13,12 @@ from aggregator.commands.member_files import read_members
 from aggregator.counting.members import named_wishes
 from aggregator.counting.records import Marked
 from aggregator.errors import MemberError, StoreHeldError
+from aggregator.store.contract import Session, Store
 from aggregator.store.opening import open_session
 from aggregator.store.registry import apply, listed
 from tests.aggregator.engines import Engine
 from tests.aggregator.home_traffic import CLOSED, NOW_S, REPORTS, RULES, flushes, report, seen, take
 from tests.aggregator.store_contract import changes
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from aggregator.store.contract import Session, Store
 
 HOMES = ("a", "bb", "ccc")
 AT_S = int(NOW_S)

@@ -1,24 +1,18 @@
 """Stores of earlier schemas, dumped from what those programs wrote, go on under this one."""
 
-from __future__ import annotations
-
 import sqlite3
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import psycopg
 
-from aggregator.counting.records import Member
+from aggregator.counting.records import Changes, Known, Member
 from aggregator.counting.reporters import pack_reporters
+from aggregator.store.contract import Store
 from aggregator.store.postgres.store import PostgresStore
 from aggregator.store.rows import AuditRow
 from aggregator.store.sqlite.store import SqliteStore
+from tests.aggregator.engines import Engine
 from tests.aggregator.store_contract import NOW_S, RECORD, changes, codes, commit, rows
-
-if TYPE_CHECKING:
-    from aggregator.counting.records import Changes, Known
-    from aggregator.store.contract import Store
-    from tests.aggregator.engines import Engine
 
 OLD = Path(__file__).parents[2] / "vectors" / "aggregator_store"
 

@@ -1,7 +1,5 @@
 """A flush at once keeps what frame after frame would, and marks whom it would mark."""
 
-from __future__ import annotations
-
 from functools import reduce
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What θ goes by: honest counts as they are, others without what no honest device sent."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Names of time zones, as people write them."""
 
-from __future__ import annotations
-
 import pytest
 
 from edge_ldp.service.zones import zone_expected, zone_of

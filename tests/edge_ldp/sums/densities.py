@@ -1,21 +1,16 @@
 """Distributions of values 0..CEILING that bands are tested on: heaps, humps, atoms, long tails."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy
+from numpy.typing import NDArray
 
 from firmware_stubs.data import load_swiss
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+Floats = NDArray[np.float64]
 
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
 
 CEILING = 43_470  # W: 3 × 63 A at 230 V
 COUNTS = 1657  # items in a basket at most

@@ -1,7 +1,5 @@
 """A forecast is arithmetic: what it rests on, what it refuses, and what it must not depend on."""
 
-from __future__ import annotations
-
 import itertools
 from fractions import Fraction
 from math import isfinite

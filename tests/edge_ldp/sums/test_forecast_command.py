@@ -1,10 +1,8 @@
 """`edge-ldp forecast` says what to expect, and names the field that is wrong."""
 
-from __future__ import annotations
-
 import json
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,9 +11,6 @@ from edge_ldp.extras import pip_install
 from edge_ldp.sums import Fleet, forecast, homes_law, law_of, splits
 from edge_ldp.sums.forecast_command import main
 from edge_ldp.sums.text import percent_text
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PNG = b"\x89PNG"
 

@@ -1,20 +1,13 @@
 """What was forecast is what is printed: within 15 %, on laws that nothing was fitted to."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from statistics import mean
-from typing import TYPE_CHECKING
 
 import pytest
 
 from edge_ldp.protocol.ledger import scheduled
 from edge_ldp.sums import EVERY_SLOT, SHIPPED, Fleet, forecast, law_of
-from tests.edge_ldp.sums.fleets import CEILING, french, pareto, simulated, swiss
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.edge_ldp.sums.fleets import Homes
+from tests.edge_ldp.sums.fleets import CEILING, Homes, french, pareto, simulated, swiss
 
 # runs: more where a run's strata move together, by what the spread between them was taken for
 RUNS = {"whole": 60, "week": 120, "day": 60, "hour-of-day": 60}

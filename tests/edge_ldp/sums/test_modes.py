@@ -1,10 +1,8 @@
 """Reports or sums at home: the agreed figures, and who is told what when neither is better."""
 
-from __future__ import annotations
-
 import json
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -14,9 +12,6 @@ from edge_ldp.protocol.ledger import Window
 from edge_ldp.sums import Fleet, forecast, homes_law
 from edge_ldp.sums.forecast_command import main
 from edge_ldp.sums.modes import QUESTIONS, ModeChoice, ModeRow, choices, choose
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 LAW = homes_law(0, 43_470, 2_000)
 

@@ -1,26 +1,21 @@
 """What a picture of a forecast shows, asked of Matplotlib instead of being drawn."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 from io import BytesIO
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from edge_ldp.sums import Fleet, Forecast, forecast, homes_law, splits
 from edge_ldp.sums.picture import COLOURS, DPI, draw_forecast
 from edge_ldp.sums.text import TITLES, ForecastStudy
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+Draw = Callable[..., Figure]
 
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-    Draw = Callable[..., Figure]
 
 LAW = homes_law(0, 43_470)
 FLEET = Fleet(400, 14)

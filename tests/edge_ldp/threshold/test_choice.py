@@ -1,7 +1,5 @@
 """θ and the share of surveys, chosen together: of a forecast by hand, and of one by reports."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,12 +1,10 @@
 """The load generator knows what must be counted, and finds what was not."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from collections import Counter
 from contextlib import closing, suppress
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -30,9 +28,6 @@ from studies.load.traffic import Sent, Source, Traffic
 from studies.load.truth import ExpectedCounts, Wrong
 from studies.load.unreceipted import Unreceipted
 from tests.reached import reached
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 CONFIG = """
 fleet = "demo"

@@ -1,7 +1,5 @@
 """No trouble buries a fleet: measured messages, and it is over in time: NET-25, NET-26."""
 
-from __future__ import annotations
-
 import pytest
 
 from studies.outages.fleet import DAY_S, UNITS_A_DAY, Fleet

@@ -1,17 +1,11 @@
 """What a database sharded by device needs of the tables and statements, as plain SQL."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from aggregator.counting.flush_ids import DAYS
 from aggregator.store.postgres import statements as schema
 from aggregator.store.postgres.store import PostgresStore
-
-if TYPE_CHECKING:
-    from tests.postgres import PostgresServer
+from tests.postgres import PostgresServer
 
 # docs/scaling.md, "Sharded by device": copied to every node, or left on the one that is asked
 WHOLE = {

@@ -1,11 +1,9 @@
 """PostgreSQL keeps the contract of a store, and what is asked of it alone: AGG-06, 08, 10."""
 
-from __future__ import annotations
-
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 from uuid import uuid4
 
@@ -35,11 +33,7 @@ from tests.aggregator.store_contract import (
     commit,
     rows,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.postgres import PostgresServer
+from tests.postgres import PostgresServer
 
 HOME = frozenset({("home", 1)})
 NOBODY: frozenset[str] = frozenset()

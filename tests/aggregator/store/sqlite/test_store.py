@@ -1,13 +1,11 @@
 """SQLite's own faults: AGG-04, AGG-05, AGG-12, and stores that must not be opened."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -22,9 +20,6 @@ from aggregator.store.sqlite.store import SqliteStore
 from edge_ldp.errors import RowError
 from tests.aggregator.store_contract import changes
 from tests.aggregator.tallies import count_batches
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 
 def one_count() -> Changes:

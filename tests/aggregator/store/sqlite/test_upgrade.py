@@ -1,13 +1,11 @@
 """A store of the first schema goes on under this one; a newer one is left alone."""
 
-from __future__ import annotations
-
 import sqlite3
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
+from aggregator.counting.records import Changes, Known
 from aggregator.errors import StoreError
 from aggregator.store.contract import RevisionRow
 from aggregator.store.sqlite import schema
@@ -16,9 +14,6 @@ from aggregator.store.sqlite.store import SqliteStore
 from edge_ldp.protocol.messages import Status
 from edge_ldp.protocol.plan import parse_plan
 from tests.aggregator.store_contract import changes, commit
-
-if TYPE_CHECKING:
-    from aggregator.counting.records import Changes, Known
 
 # Dumped from a store that the program wrote before schema 2 existed.
 FIRST = Path(__file__).parents[3] / "vectors" / "aggregator_store" / "v1" / "store.sql"

@@ -1,9 +1,7 @@
 """The study of homes' own sums: what it adds up, folds and promises, without a draw to fail."""
 
-from __future__ import annotations
-
 from math import sqrt
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -25,9 +23,6 @@ from studies.evaluate.period_sums.study import (
 )
 from studies.evaluate.study import Options, Task, Values
 from studies.evaluate.sums.fleet import fleet_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 READINGS = np.arange(40 * 28 * 24, dtype=np.int64) % 3000
 VALUES = Values("made", READINGS, 0, 43_470, "W", "made up", homes=40, slots_per_day=24)
