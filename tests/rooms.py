@@ -126,8 +126,8 @@ ROOMS = {
         "serial and network ports, pages and topics: opened, probed, recorded",
         "edge_ldp/service agent agent/meters",
         "serial",
-        io="letting_in.py meters.py network_port.py open_port.py page_port.py port.py probe.py"
-        " recorder.py serial_port.py topic_port.py",
+        io="at_address.py letting_in.py meters.py network_port.py open_port.py page_port.py port.py"
+        " probe.py recorder.py serial_port.py topic_port.py",
     ),
     "agent/state": Room(
         "the one owner of the disk: claim and commit, plans, batches",
@@ -167,8 +167,8 @@ ROOMS = {
         " agent/meters agent/claims agent/ports agent/state agent/curator agent/link"
         f" agent/running {BASE}",
         "serial",
-        io="answers.py asked_plans.py commissioning.py going_on.py gone.py house.py live.py"
-        " meter.py places.py plans.py setup.py talk.py",
+        io="answers.py asked_plans.py commissioning.py found_meter.py going_on.py gone.py house.py"
+        " live.py meter.py places.py plans.py setup.py talk.py",
     ),
     "agent/main.py": Room(
         "`edge-ldp agent`",

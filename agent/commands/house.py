@@ -355,7 +355,7 @@ def rounding(units: Iterable[str]) -> dict[str, dict[str, str]]:
 def _meters(config: AgentConfig) -> dict[str, str]:
     """Return which streams are of which meter, where there are several: one window for all."""
     return {
-        f"meter.{one.name}": f"{one.protocol} at {one.port}: "
+        f"meter.{one.name}": f"{one.protocol} at {one.shown_port}: "
         + ", ".join(stream.name for stream in config.streams_of(one))
         for one in config.meters
     }

@@ -112,7 +112,7 @@ async def _try_meter(config: AgentConfig, table: MeterTable, clock: Clock) -> li
     except PortError as exc:
         failed = Finding("port", "fails", f"{exc.path}: {exc.reason}", exc.remedy)
         return [failed, *_no_telegram(table, "the port could not be opened")]
-    found = [Finding("port", "ok", f"{table.port} opens")]
+    found = [Finding("port", "ok", f"{table.shown_port} opens")]
     try:
         with closing(opened):
             return found + await _listen(config, table, opened, clock)

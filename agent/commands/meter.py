@@ -9,13 +9,14 @@ import asyncio
 import json
 import sys
 from collections import Counter
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agent.config import load_config, parse_meter
 from agent.errors import ConfigError
+from agent.meters.port_names import host_of
 from agent.meters.protocols import PLUG_IN, PROTOCOLS
 from edge_ldp.arguments import epsilon_given, taken_as, whole_number
 
@@ -27,8 +28,8 @@ EXIT_USAGE = 2
 EXIT_NO_TELEGRAM = 3
 EXIT_INTERRUPTED = 130
 PORT_HELP = (
-    "device, pseudo-terminal, socket://HOST:PORT, rfc2217://HOST:PORT, http(s)://HOST/PATH or "
-    "mqtt(s)://HOST/TOPIC"
+    "device, pseudo-terminal, socket://HOST:PORT, rfc2217://HOST:PORT, http(s)://HOST/PATH, "
+    "mqtt(s)://HOST/TOPIC; to find a product, its address or your broker's: http://HOST, mqtt://HOST"
 )
 _SETUP_HELP = {
     "broker": "its name, or NAME:PORT, instead of an invitation's",
@@ -53,6 +54,8 @@ def add_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
     sub = _command(commands, "probe", probe)
     sub.add_argument("--port", required=True, help=PORT_HELP)
     sub.add_argument("--seconds", type=_seconds, default=12.0, help="to listen at each speed")
+    text = "what lets us in, as --set 'access.token_file = \"FILE\"'"
+    sub.add_argument("--set", action="append", default=[], metavar="LINE", help=text)
     sub = _command(commands, "record", record)
     _add_meter(sub)
     sub.add_argument("--seconds", type=_seconds, help="stop after (default: when interrupted)")
@@ -148,23 +151,39 @@ def probe(args: argparse.Namespace) -> int:
     from agent.ports.findings import as_facts, toml_lines  # noqa: PLC0415 (same)
     from agent.ports.probe import probe as find  # noqa: PLC0415 (same)
 
-    _meter_of(args.port)
+    host = host_of(args.port)
+    access = _meter_of(f"{host}/any" if host else args.port, args.set).access
 
     async def probing() -> int:
-        outcome, tried = await find(args.port, _complain, seconds=args.seconds)
-        port = stable_path(args.port)
+        where = args.port
+        if host:
+            from agent.ports.at_address import at_address  # noqa: PLC0415 (same)
+
+            there = await at_address(host, access, _complain, args.seconds)
+            if there is None or there.wants_token:
+                _complain(_unheard(host, there.product.name if there else None))
+                return EXIT_NO_TELEGRAM
+            where = there.port
+        outcome, tried = await find(where, _complain, seconds=args.seconds, access=access)
+        port = stable_path(where)
         if args.json:
             _print(json.dumps(as_facts(port, outcome, tried)))
         for one in tried:
             _complain(one.text())
         if outcome is None:
-            _complain(f"{args.port}: no known meter answers here; see docs/meters.md")
+            _complain(_unheard(args.port, None))
             return EXIT_NO_TELEGRAM
         if not args.json:
-            _print("\n".join([outcome.text(), *toml_lines(port, outcome)]))
+            _print("\n".join([outcome.text(), *toml_lines(port, outcome), *args.set]))
         return EXIT_OK
 
     return _run(probing(), lambda: EXIT_INTERRUPTED)
+
+
+def _unheard(where: str, product: str | None) -> str:
+    if product is None:
+        return f"{where}: no known meter answers here; see docs/meters.md"
+    return f"{where}: {product}, which wants a token: `edge-ldp agent setup --port {where}` asks it"
 
 
 def record(args: argparse.Namespace) -> int:
@@ -252,8 +271,8 @@ def _meter(args: argparse.Namespace) -> "MeterTable":
     return parse_meter("\n".join([*lines, *args.set]), "--set")
 
 
-def _meter_of(port: str) -> "MeterTable":
-    return parse_meter(f"port = {json.dumps(port)}", "--port")
+def _meter_of(port: str, access: Sequence[str]) -> "MeterTable":
+    return parse_meter("\n".join([f"port = {json.dumps(port)}", *access]), "--port")
 
 
 def _command(

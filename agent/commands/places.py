@@ -25,7 +25,12 @@ def state_place(args: argparse.Namespace, device: str) -> str:
 
 def files_of(config: Path) -> tuple[Path, ...]:
     """Return all that a setup may write."""
-    return config, beside(config, ".password"), beside(config, ".ca.pem")
+    return config, beside(config, ".password"), beside(config, ".ca.pem"), token_file(config)
+
+
+def token_file(config: Path) -> Path:
+    """Return where the token of a dongle goes that wants one."""
+    return beside(config, ".meter-token")
 
 
 def beside(config: Path, ending: str) -> Path:

@@ -7,16 +7,13 @@ overwritten, and nothing is written before it parses.
 """
 
 import argparse
-import asyncio
-import json
 import os
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from agent.commands.answers import PREFERRED, all_answers
-from agent.commands.commissioning import list_ports, read_meter, stable_path
+from agent.commands.found_meter import found_meter
 from agent.commands.going_on import TrialFile, refuse_beside, trial_here
 from agent.commands.house import EXIT_FAILS, EXIT_OK, live
 from agent.commands.invited import (
@@ -24,25 +21,21 @@ from agent.commands.invited import (
     OwnersBounds,
     objections,
 )
-from agent.commands.places import files_of, is_systems, state_place, write_new
+from agent.commands.places import files_of, is_systems, state_place, token_file, write_new
 from agent.commands.talk import SetupError, Talk
 from agent.commands.written import (
     Answers,
     configuration,
     explained,
 )
-from agent.config import AgentConfig, load_config, parse_config, parse_meter
+from agent.config import AgentConfig, load_config, parse_config
 from agent.config.doubts import doubts_of
 from agent.errors import ConfigError, StorageError
-from agent.meters.reading import UNITS
 from agent.state.place import doubt_of_place
 from agent.state.state_file import refuse_place
 from edge_ldp.arguments import whole_number
 from edge_ldp.protocol.invitation import Invitation, parse_invitation
 from edge_ldp.protocol.strict_json import MAX_BYTES, MessageError
-
-if TYPE_CHECKING:
-    from agent.ports.findings import Found
 
 EXIT_NO_METER = 3
 UNIT = Path("/etc/systemd/system/edge-ldp-agent.service")
@@ -75,7 +68,7 @@ def setup(args: argparse.Namespace) -> int:
     invitation = _invitation(args, talk)
     allows_plaintext = invitation is not None and _bounded(args, talk, invitation)
     wanted = {one.quantity for one in invitation.streams} if invitation else {PREFERRED[0]}
-    port, meter, found = _meter(args, talk, wanted)
+    port, meter, found = found_meter(args, talk, wanted)
     if meter is None:
         talk.say(f"{port}: no known meter answers here; see docs/meters.md")
         return EXIT_NO_METER
@@ -93,7 +86,7 @@ def setup(args: argparse.Namespace) -> int:
         remedy = f"to go on with it: --from {file}; to begin anew, in silence: delete {state}"
         raise SetupError(f"setup: {file} is a trial of {device}, with what it reported; {remedy}")
     _agree(talk, config)
-    _keep(earlier)
+    _keep(path for path in earlier if path != token_file(args.config))
     written = _write(args.config, text, answers, password, ca)
     return _tried(args, talk, config, written)
 
@@ -247,71 +240,3 @@ def _invitation_bytes(given: str) -> tuple[str, bytes]:
         shown = given if os.path.lexists(given) else "--invitation"
         remedy = "name the invitation's file, or give all of its text in quotes"
         raise SetupError(f"{shown}: {reason}; {remedy}") from None
-
-
-def _meter(
-    args: argparse.Namespace, talk: Talk, wanted: set[str]
-) -> tuple[str, tuple[str, ...] | None, tuple[str, ...]]:
-    """Return the port, the lines of [meter] and the quantities that it tells."""
-    ports = [args.port] if args.port else _ports(talk)
-    if args.set:
-        port = ports[0]
-        table = parse_meter("\n".join([f"port = {json.dumps(port)}", *args.set]), "--set")
-        known = table.quantities or tuple(UNITS)
-        return port, ("[meter]", f"port = {json.dumps(port)}", *args.set), known
-    for port in ports:
-        if outcome := _probe(args, talk, port, wanted):
-            from agent.ports.findings import toml_lines  # noqa: PLC0415 (memory: only where probed)
-
-            talk.say(f"found: {outcome.text()}")
-            lines = tuple(toml_lines(stable_path(port), outcome))
-            if outcome.keys["protocol"] == "lines":
-                raise SetupError(f"{port}: {outcome.note}. Or setup again, with: {_options(lines)}")
-            _show(talk, lines)
-            return port, lines, outcome.quantities
-    return ports[-1], None, ()
-
-
-def _ports(talk: Talk) -> list[str]:
-    found = list_ports()
-    if not found:
-        raise SetupError(
-            "setup: no serial port was found; plug the meter's adapter in, or name it: --port "
-            "/dev/ttyUSB0, socket://HOST:PORT, http://HOST/PATH or mqtt://HOST/TOPIC"
-        )
-    for number, port in enumerate(found, 1):
-        talk.say(f"{number}  {port['path']}  {port['description']}")
-    if len(found) == 1 or not talk.asks:
-        return [port["path"] for port in found]
-    chosen = talk.ask("which port (number; Enter: try each)", "--port", "all")
-    if chosen.isdecimal() and 1 <= int(chosen) <= len(found):
-        return [found[int(chosen) - 1]["path"]]
-    return [port["path"] for port in found] if chosen == "all" else [chosen]
-
-
-def _probe(args: argparse.Namespace, talk: Talk, port: str, wanted: set[str]) -> "Found | None":
-    from agent.ports.probe import probe  # noqa: PLC0415 (memory: the service never probes)
-
-    parse_meter(f"port = {json.dumps(port)}", "--port")
-    talk.say(f"{port}: looking for a meter; this takes some seconds for each speed")
-    outcome, tried = asyncio.run(probe(port, talk.say, seconds=args.seconds, wanted=wanted))
-    for one in tried:
-        talk.say(f"  {one.text()}")
-    return outcome
-
-
-def _options(lines: tuple[str, ...]) -> str:
-    """Return the options for a meter that prints lines, which alone do not say what they mean."""
-    field = '{ field = "NAME", quantity = "power", unit = "W" }'
-    return " ".join(f"--set '{line}'" for line in (*lines[2:], f"fields = [{field}]"))
-
-
-def _show(talk: Talk, lines: tuple[str, ...]) -> None:
-    """Show one telegram's values to the person there, and to nobody else."""
-    if not (talk.asks and sys.stdout.isatty()):
-        return
-    table = parse_meter("\n".join(lines[1:]), "[meter]")
-    talk.say("\nWhat it says now (shown here only, kept nowhere):")
-    asyncio.run(read_meter(table, once=True))
-    if not talk.agrees("is this your meter", "--yes"):
-        raise SetupError("setup: name another port with --port; nothing was written")

@@ -19,10 +19,16 @@ _SOURCE = re.compile(
     r"(\[[0-9A-Fa-f:.]{2,45}]|[A-Za-z0-9_-]{1,63}(?:\.[A-Za-z0-9_-]{1,63}){0,126}\.?)"
     r"(?::([0-9]{1,5}))?/([\x21-\x7e]{0,512})"
 )
+_HOST = re.compile(
+    r"(https?|mqtts?)://"
+    r"(?:\[[0-9A-Fa-f:.]{2,45}]|[A-Za-z0-9_-]{1,63}(?:\.[A-Za-z0-9_-]{1,63}){0,126}\.?)"
+    r"(?::[0-9]{1,5})?"
+)
+_SECRET = re.compile(r"[?&;][^=&;]*(?:auth|key|pass|pwd|secret|token|user)[^=&;]*=", re.IGNORECASE)
 _USUAL_PORTS = {"http": 80, "https": 443, "mqtt": 1883, "mqtts": 8883}
 _QUAD = re.compile(r"[0-9]{1,3}(?:\.[0-9]{1,3}){3}")
 _TOPIC = "one topic, without + and #; a login stands in [meter.access]"
-_PAGE = "a login or token stands in [meter.access]"
+_PAGE = "a login or token stands in a file that [meter.access] names, never in the address"
 _MODBUS = "Modbus TCP is socket://HOST:502 and framing = 'tcp'"
 _HINTS = {
     **dict.fromkeys(("mqtt", "mqtts"), _TOPIC),
@@ -90,7 +96,21 @@ def source_of(name: str) -> Source | None:
     is_topic = scheme in ("mqtt", "mqtts")
     if not 1 <= port <= _MAX_PORT or (is_topic and (not form[4] or set("+#") & set(form[4]))):
         return None
+    if not is_topic and _SECRET.search(form[4]):
+        return None  # it would stand in every log
     return Source(scheme, form[2].strip("[]"), port, form[4])
+
+
+def host_of(name: str) -> str | None:
+    """Return `scheme://host[:port]` of a name that says no more than that; None for all else."""
+    bare = name.removesuffix("/")
+    return bare if _HOST.fullmatch(bare) else None
+
+
+def shown(name: str) -> str:
+    """Return a port's name as logs may have it: a page's without what it is asked."""
+    source, (page, mark, _) = source_of(name), name.partition("?")
+    return f"{page}?…" if mark and source is not None and source.is_asked else name
 
 
 def is_device(name: str) -> bool:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
-from agent.meters.port_names import fault_of, source_of
+from agent.meters.port_names import fault_of, shown, source_of
 from agent.meters.protocols import MODELS, PLUG_IN, PLUG_IN_LINE, PROTOCOLS, SIGN_ON_LINE, Line
 from agent.meters.reading import UNITS
 from edge_ldp.service.typed_table import Form, Range
@@ -129,6 +129,11 @@ class MeterTable:
         """How long there is from one telegram to the next at most, as far as is known."""
         usual = READOUT_S if self.mode == "request" else PUSHED_S
         return max(self.interval_s or usual, (self.poll_ms or 0) // 1000)
+
+    @property
+    def shown_port(self) -> str:
+        """The port as logs name it."""
+        return shown(self.port)
 
     @property
     def is_page(self) -> bool:

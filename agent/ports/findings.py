@@ -12,7 +12,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from agent.meters.port_names import source_of
 from agent.meters.protocols import Line
 from agent.meters.reading import Discarded, Meter, Telegram
 from agent.meters.section import MeterTable
@@ -25,15 +24,18 @@ TELEGRAMS = 3
 
 _TEXT_LINES = 3
 _TAIL_BYTES = 2048
-_PLACE = re.compile(r"[A-Za-z0-9_.]{1,64}")
+_PLACE = re.compile(r"[A-Za-z0-9_.:]{1,64}")
 _NAME = re.compile(r'(?:^|[ \t,;{])"?([A-Za-z][A-Za-z0-9_.]{0,31})"?[=:]')
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A protocol that gave a telegram, on which line, and what kinds of readings it has."""
+    """A protocol that gave a telegram, on which line, and what kinds of readings it has.
 
-    line: Line
+    What has no speed, a page or a topic, has no line.
+    """
+
+    line: Line | None
     keys: dict[str, Any]
     quantities: tuple[str, ...] = ()
     tells_time: bool = False
@@ -44,25 +46,27 @@ class Found:
         kinds = f"; it shows {', '.join(self.quantities)}" if self.quantities else ""
         time = " and tells its time" if self.tells_time else ""
         note = f"; {self.note}" if self.note else ""
-        return f"{self.keys['protocol']} at {line_text(self.line)}{kinds}{time}{note}"
+        at = f" at {line_text(self.line)}" if self.line else ""
+        return f"{self.keys['protocol']}{at}{kinds}{time}{note}"
 
 
 @dataclass(frozen=True, slots=True)
 class Tried:
     """A line without a telegram: how many bytes came, and the best parser's commonest fault."""
 
-    line: Line
+    line: Line | None
     received_bytes: int
     reason: str
     known: str = ""  # what it is by name, and what to do: then no other speed is tried
 
     def text(self) -> str:
         """Return it in words."""
+        at = f"{line_text(self.line)}: " if self.line else ""
         if self.known:
-            return f"{line_text(self.line)}: {self.known}"
+            return f"{at}{self.known}"
         what = f"{self.received_bytes} bytes and no telegram ({self.reason or 'noise'})"
         nothing = self.reason or "nothing came"
-        return f"{line_text(self.line)}: {what if self.received_bytes else nothing}"
+        return f"{at}{what if self.received_bytes else nothing}"
 
 
 class LineListener:
@@ -73,7 +77,7 @@ class LineListener:
 
     def __init__(
         self,
-        line: Line,
+        line: Line | None,
         meters: list[tuple[dict[str, Any], Meter]],
         wanted: Collection[str] = (),
     ) -> None:
@@ -105,7 +109,10 @@ class LineListener:
     def listen(self, data: bytes | None) -> Found | None:
         """Take received bytes, or silence; return the protocol when enough telegrams were heard."""
         self._unread.take(data)
-        self._tail = (self._tail + (data or b""))[-_TAIL_BYTES:]
+        if self._line is not None:
+            self._tail = (self._tail + (data or b""))[-_TAIL_BYTES:]
+        elif data:  # a whole answer or message
+            self._tail = b"\n" + data * _TEXT_LINES
         for (keys, meter), discarded in zip(self._meters, self._discarded, strict=True):
             for event in meter.silence() if data is None else meter.feed(data):
                 if isinstance(event, Discarded):
@@ -146,7 +153,7 @@ class LineListener:
         return Tried(self._line, self.received_bytes, reason, self._misread)
 
 
-def found(line: Line, keys: Mapping[str, Any], telegrams: Sequence[Telegram]) -> Found:
+def found(line: Line | None, keys: Mapping[str, Any], telegrams: Sequence[Telegram]) -> Found:
     """Return what may be said of telegrams: what kinds of readings they have, and none of them."""
     quantities = dict.fromkeys(quantity for one in telegrams for quantity in one.shown)
     tells_time = any(one.time_s is not None for one in telegrams)
@@ -173,13 +180,13 @@ def text_names(tail: bytes) -> tuple[str, ...] | None:
     return tuple(dict.fromkeys(_NAME.findall(lines[-1])))
 
 
-def _places(node: dict[str, Any], before: str = "") -> Iterator[str]:
+def _places(node: Any, before: str = "") -> Iterator[str]:
     """Yield where numbers stand in an object of JSON."""
-    for name, inner in node.items():
-        if isinstance(inner, dict):
+    for name, inner in enumerate(node) if isinstance(node, list) else node.items():
+        if isinstance(inner, dict | list):
             yield from _places(inner, f"{before}{name}.")
         elif isinstance(inner, int | float):
-            yield before + name
+            yield f"{before}{name}"
 
 
 def line_text(line: Line) -> str:
@@ -189,16 +196,18 @@ def line_text(line: Line) -> str:
 
 def toml_lines(port: str, found: Found) -> list[str]:
     """Return the [meter] table for what was found."""
-    line = found.line
-    keys = {"port": port, **found.keys, "baud": line.baud, "data_bits": line.data_bits}
-    if "mode" in found.keys or source_of(port) is not None:  # begins at its own speed, or has none
-        del keys["baud"], keys["data_bits"]
-    else:
-        keys["parity"] = line.parity
-    return ["[meter]"] + [
-        f"{key} = {value}" if isinstance(value, int) else f'{key} = "{value}"'
-        for key, value in keys.items()
-    ]
+    keys, line = {"port": port, **found.keys}, found.line
+    if "mode" not in found.keys and line is not None:  # else it begins at its own speed
+        keys |= {"baud": line.baud, "data_bits": line.data_bits, "parity": line.parity}
+    return ["[meter]"] + [f"{key} = {_toml(value)}" for key, value in keys.items()]
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{key} = {_toml(inner)}" for key, inner in value.items()) + " }"
+    return str(value) if isinstance(value, int) else f'"{value}"'
 
 
 def as_facts(port: str, outcome: Found | None, tried: list[Tried]) -> dict[str, Any]:
@@ -206,12 +215,17 @@ def as_facts(port: str, outcome: Found | None, tried: list[Tried]) -> dict[str, 
     return {
         "port": port,
         "found": outcome is not None,
-        "line": outcome.line._asdict() if outcome else None,
+        "line": outcome.line._asdict() if outcome and outcome.line else None,
         "keys": outcome.keys if outcome else {},
         "quantities": list(outcome.quantities) if outcome else [],
         "tells_time": outcome.tells_time if outcome else False,
         "note": outcome.note if outcome else "",
         "tried": [
-            {**t.line._asdict(), "bytes": t.received_bytes, "reason": t.reason} for t in tried
+            {
+                **(t.line._asdict() if t.line else {}),
+                "bytes": t.received_bytes,
+                "reason": t.reason,
+            }
+            for t in tried
         ],
     }

@@ -10,10 +10,12 @@ import hashlib
 import socket
 import ssl
 from base64 import b64encode
+from collections.abc import Callable
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from typing import TypeVar
 
 from agent.errors import PortError
-from agent.meters.port_names import Source
+from agent.meters.port_names import Source, shown
 from agent.meters.section import AccessTable
 from agent.ports.letting_in import NoAnswerError, secret_in
 from agent.ports.payload import MOST_BYTES, is_web_page, line_of
@@ -24,6 +26,7 @@ from edge_ldp.service.tls import CIPHERS, SECURITY_LEVEL
 ANSWER_S = 10.0
 """How long an answer may take in all."""
 
+T = TypeVar("T")
 _OK, _REFUSED = 200, (401, 403)
 _REACH = "is the device on, its address right, and in this network?"
 _PATH = "is the path right? docs/meters.md has those of products"
@@ -34,7 +37,7 @@ class PagePort:
     """A page that was asked for once and let us in, made by `open_page`; read by one task."""
 
     def __init__(self, path: str, source: Source, access: AccessTable, every_s: float) -> None:
-        self.path = path
+        self.path = shown(path)
         self._source = source
         self._access = access
         self._every_s = every_s
@@ -59,16 +62,7 @@ class PagePort:
         """Ask for the page once; raises PortError as `read` does."""
         self._next_s = _now_s() + self._every_s
         answer = _Answer(self._source, self._access)
-        try:
-            async with asyncio.timeout(ANSWER_S):
-                payload = await in_thread(answer.fetch, "meter-page")
-        except TimeoutError as exc:
-            raise PortError(self.path, NO_CONNECTION, f"no answer in time; {_REACH}") from exc
-        except NoAnswerError as exc:
-            raise PortError(self.path, exc.reason, exc.remedy) from None
-        finally:
-            answer.end()
-        self._came += [line_of(payload), None]
+        self._came += [line_of(await _had(self.path, answer, answer.fetch)), None]
 
     def write(self, data: bytes) -> bool:  # noqa: ARG002 (a port has it)
         """Raise PortError: a page is only asked for."""
@@ -88,6 +82,34 @@ async def open_page(path: str, source: Source, access: AccessTable, every_s: flo
     return port
 
 
+async def pin_of(path: str, source: Source) -> str:
+    """Return the pin of the certificate that a page shows; nothing is asked. Raises PortError."""
+    answer = _Answer(source, AccessTable())
+    return await _had(path, answer, answer.pin)
+
+
+async def answer_to(path: str, source: Source, pin: str, asked: bytes) -> bytes:
+    """Return the answer to the one thing that is ever sent: a request to be let in, by `setup`.
+
+    Only to the holder of the pinned certificate. Raises PortError.
+    """
+    answer = _Answer(source, AccessTable(certificate=pin))
+    return await _had(path, answer, lambda: answer.fetch(asked))
+
+
+async def _had(path: str, answer: "_Answer", work: Callable[[], T]) -> T:
+    """Return what a thread gets of a page within ANSWER_S; raises PortError."""
+    try:
+        async with asyncio.timeout(ANSWER_S):
+            return await in_thread(work, "meter-page")
+    except TimeoutError as exc:
+        raise PortError(path, NO_CONNECTION, f"no answer in time; {_REACH}") from exc
+    except NoAnswerError as exc:
+        raise PortError(path, exc.reason, exc.remedy) from None
+    finally:
+        answer.end()
+
+
 class _Answer:
     """One answer, fetched in a thread; `end` from outside ends it at once."""
 
@@ -97,16 +119,30 @@ class _Answer:
         self._connection: HTTPConnection | None = None
         self._is_over = False
 
-    def fetch(self) -> bytes:
-        """Return the page's body; raises NoAnswerError."""
+    def fetch(self, asked: bytes | None = None) -> bytes:
+        """Return the page's body, or the answer to `asked`; raises NoAnswerError."""
+        return self._told(lambda: self._fetch(asked))
+
+    def pin(self) -> str:
+        """Return the pin of the certificate that is shown; raises NoAnswerError."""
+        return self._told(lambda: _pin_of(self._secured(_trusting()).sock))
+
+    def _fetch(self, asked: bytes | None) -> bytes:
+        headers = self._headers()
+        self._connection = connection = self._connect()
+        if self._is_over:
+            raise OSError("over")
+        if asked is not None:
+            headers |= {"Content-Type": "application/json", "X-Api-Version": "2"}
+        method = "GET" if asked is None else "POST"
+        connection.request(method, "/" + self._source.path, asked, headers)
+        with connection.getresponse() as response:
+            return _body(response)
+
+    def _told(self, work: Callable[[], T]) -> T:
+        """Return what `work` does on a connection that is closed then; raises NoAnswerError."""
         try:
-            headers = self._headers()
-            self._connection = connection = self._connect()
-            if self._is_over:
-                raise OSError("over")  # noqa: TRY301 (the same as what ends it from outside)
-            connection.request("GET", "/" + self._source.path, headers=headers)
-            with connection.getresponse() as response:
-                return _body(response)
+            return work()
         except ssl.SSLError as exc:
             raise NoAnswerError(NO_CONNECTION, f"TLS: {exc.reason or exc}; {_REACH}") from None
         except OSError as exc:

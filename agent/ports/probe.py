@@ -11,9 +11,10 @@ from typing import Any
 from agent.errors import AgentError, PortError
 from agent.meters.parsers import modbus_meter
 from agent.meters.port_names import address_of, source_of
+from agent.meters.products import product_of
 from agent.meters.protocols import PLUG_IN, Line
 from agent.meters.reading import Asker, Discarded, Meter, Telegram
-from agent.meters.section import MeterTable
+from agent.meters.section import AccessTable, MeterTable
 from agent.ports.findings import TELEGRAMS, Found, LineListener, Tried, found, line_text
 from agent.ports.meters import ANSWERING_S, GROUP, hear, is_answer, make_meter
 from agent.ports.open_port import open_port
@@ -64,6 +65,7 @@ ASKED: tuple[tuple[str, Line, dict[str, Any]], ...] = (
 LISTEN_S = 12.0
 """How long a line is listened to at each speed: the slowest meters send every 10 s."""
 
+PAGE_S = 2.0  # between two looks at a page
 MODBUS_S = 4.0  # two questions, and the time between them
 SIGN_ON_S = 25.0
 TURNS, LEFT_S = 4, 0.5  # how often, and how long it is waited until an adapter sees that we left
@@ -71,7 +73,12 @@ Say = Callable[[str], object]
 
 
 async def probe(
-    port: str, say: Say, *, seconds: float = LISTEN_S, wanted: Collection[str] = ()
+    port: str,
+    say: Say,
+    *,
+    seconds: float = LISTEN_S,
+    wanted: Collection[str] = (),
+    access: AccessTable | None = None,
 ) -> tuple[Found | None, list[Tried]]:
     """Return what speaks on a port, and what was tried in vain; `say` is told what goes on.
 
@@ -79,18 +86,21 @@ async def probe(
     quantities; one that is asked answers all that it has.
     Raises PortError when the port cannot be had.
     """
+    if source_of(port) is not None:  # which has no speed, and cannot be asked
+        say("listening")
+        outcome = await _listen(port, None, seconds, say, wanted, access=access)
+        return (outcome, []) if isinstance(outcome, Found) else (None, [outcome])
     is_raw = (address := address_of(port)) is not None and address.scheme == "socket"
-    is_source = source_of(port) is not None  # which has no speed, and cannot be asked
     tried: list[Tried] = []
-    for line in LISTENED[:1] if is_source else RAW_LISTENED if is_raw else LISTENED:
-        say("listening" if is_source else f"listening at {line_text(line)}")
+    for line in RAW_LISTENED if is_raw else LISTENED:
+        say(f"listening at {line_text(line)}")
         outcome = await _heard(port, line, seconds, say, wanted, turns=TURNS if tried else 1)
         if isinstance(outcome, Found):
             return outcome, tried
         tried.append(outcome)
         if outcome.known:
             return None, tried  # at another speed it would be nothing
-        if not is_source and not outcome.received_bytes and outcome.reason != LINE_REFUSED:
+        if not outcome.received_bytes and outcome.reason != LINE_REFUSED:
             # another speed would give other bytes, but not none
             return await _ask(port, say, is_raw=is_raw), tried
     return None, tried
@@ -110,22 +120,35 @@ async def _heard(  # noqa: PLR0913 (what `_listen` takes, and how often)
     return await _listen(port, line, seconds, say, wanted)
 
 
-async def _listen(
-    port: str, line: Line, seconds: float, say: Say, wanted: Collection[str]
+async def _listen(  # noqa: PLR0913 (what `probe` takes, and the line)
+    port: str,
+    line: Line | None,
+    seconds: float,
+    say: Say,
+    wanted: Collection[str],
+    *,
+    access: AccessTable | None = None,
 ) -> Found | Tried:
-    """Let every parser listen to one line."""
+    """Let every parser listen to one line, or to a page or topic."""
+    source, (baud, data_bits, parity) = source_of(port), line or LISTENED[0]
     listener = LineListener(line, _speakers(port), wanted)
     loop = asyncio.get_running_loop()
     until_s, is_told = loop.time() + seconds, False
     try:
-        opened = await open_port(port, line.baud, parity=line.parity, data_bits=line.data_bits)
+        opened = await open_port(
+            port, baud, parity=parity, data_bits=data_bits, access=access, every_s=PAGE_S
+        )
     except PortError as exc:
         if exc.reason != LINE_REFUSED:
             raise
         return Tried(line, 0, LINE_REFUSED)
     with closing(opened):
         while loop.time() < until_s and not listener.is_foreign:
-            if outcome := listener.listen(await opened.read(min(0.5, until_s - loop.time()))):
+            data = await opened.read(min(0.5, until_s - loop.time()))
+            if source and data and (product := product_of(source, data)) and product.words:
+                told = tuple(quantity for _, quantity, _ in product.words)
+                return Found(None, product.keys, told, note=product.name)
+            if outcome := listener.listen(data):
                 return outcome
             if (missing := listener.missing) and not is_told:
                 is_told, more = True, TELEGRAMS - 1

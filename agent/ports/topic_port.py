@@ -5,6 +5,7 @@ is. Source: docs/faults.md, SER-41, SER-42.
 """
 
 import asyncio
+from collections.abc import Sequence
 
 from agent.errors import PortError
 from agent.meters.port_names import Source
@@ -69,6 +70,12 @@ async def open_topic(
     path: str, source: Source, access: AccessTable, *, silence_s: float, quiet_s: float
 ) -> TopicPort:
     """Connect and subscribe; raises PortError(path, reason, remedy) when that cannot be."""
+    link = await subscribed(path, source, access, [source.path])
+    return TopicPort(path, link, silence_s=silence_s, quiet_s=quiet_s)
+
+
+async def subscribed(path: str, source: Source, access: AccessTable, topics: Sequence[str]) -> Link:
+    """Return a link to a source's broker that hears of these topics; raises PortError."""
     try:
         password = secret_in(access.password_file) if access.password_file else None
     except NoAnswerError as exc:
@@ -87,14 +94,14 @@ async def open_topic(
     except LinkLostError as exc:
         raise PortError(path, NO_CONNECTION, f"{exc.reason}; {_REACH}") from exc
     try:
-        await link.subscribe([source.path])
+        await link.subscribe(topics)
     except (LinkLostError, RefusedError) as exc:
         await link.close()
         raise PortError(path, NOT_LET_IN, f"{exc.reason}; {_TOPIC}") from exc
     except BaseException:
         await link.close()
         raise
-    return TopicPort(path, link, silence_s=silence_s, quiet_s=quiet_s)
+    return link
 
 
 def _now_s() -> float:

@@ -160,7 +160,7 @@ class Feed:
         quiet_s = max(QUIET_S, SILENT_INTERVALS * table.expected_s)
         was_open = False
         if is_exposed(table.port):
-            log.warning("port %s: readings cross the network in the clear", table.port)
+            log.warning("port %s: readings cross the network in the clear", table.shown_port)
         while True:
             meter = make_meter(table)
             try:
@@ -180,7 +180,7 @@ class Feed:
         """Note that the port is open: from now on silence is counted."""
         self._heard_s = self._now_s()
         if not self._failures:  # else it is said with the first telegram
-            self._log_once(f"port {self._table.port}: open")
+            self._log_once(f"port {self._table.shown_port}: open")
 
     async def _read(self, port: Port, meter: Meter | Asker) -> None:
         """Read, or ask, for ever; no name here holds what was read while the next is waited for."""
@@ -280,7 +280,7 @@ class Feed:
         """Note a whole telegram that is not of the meter in meter_id."""
         self._is_foreign = True
         self._warn(
-            f"port {self._table.port}: another meter speaks there than the one in meter_id; "
+            f"port {self._table.shown_port}: another meter speaks there than the one in meter_id; "
             "were adapters swapped? `edge-ldp agent ports` names them, `read` shows who speaks"
         )
 
@@ -292,7 +292,7 @@ class Feed:
         self._is_foreign, self._unread = False, Unread()
         if self._failures:
             self._failures = 0
-            self._log_once(f"port {self._table.port}: open")
+            self._log_once(f"port {self._table.shown_port}: open")
         elif was in (NO_FRAME, OTHER_METER, NOT_UNDERSTOOD) or was.startswith(OTHER_FORMAT):
             self._log_once("telegrams arrive again")
 
@@ -357,7 +357,7 @@ class Feed:
     def _silent_text(self) -> str:
         """Return what is wrong and what to do: of a cable only where bytes look damaged."""
         if known := self._unread.text(is_proved=self._table.has_checksum is True):
-            return f"port {self._table.port}: {known}"
+            return f"port {self._table.shown_port}: {known}"
         return (
             f"no valid telegram for {self._silent_s} s; check cable, baud rate and parity: "
             "`edge-ldp agent probe` finds them, `edge-ldp agent read` shows what arrives"

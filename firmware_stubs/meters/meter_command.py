@@ -25,11 +25,13 @@ from firmware_stubs.meters.linky import historique_telegram, linky_telegram
 from firmware_stubs.meters.modbus import MODELS, Registers, serve
 from firmware_stubs.meters.mode_c import serve_readout
 from firmware_stubs.meters.player import Mangle, Series, Show, play
+from firmware_stubs.meters.products import TWINS, Twin
 from firmware_stubs.meters.pty_port import MeterEnd, PtyPort
 from firmware_stubs.meters.readout import readout_telegram
 from firmware_stubs.meters.sml import SML
 from firmware_stubs.meters.tcp_port import TcpPort
 from firmware_stubs.meters.telegram import full_p1_telegram, p1_telegram
+from firmware_stubs.meters.twin import PageTwin, TopicTwin, twin_of
 
 PROTOCOLS: dict[str, Show] = {
     "dsmr": p1_telegram,
@@ -54,6 +56,7 @@ def _modbus(model: str) -> Answer:
     )
 
 
+Plug = PtyPort | TcpPort | PageTwin | TopicTwin
 ASKED: dict[str, Answer] = {
     "modbus": _modbus("sdm630"),
     **{f"modbus-{model}": _modbus(model) for model in MODELS},
@@ -82,6 +85,12 @@ examples:
 --data constant:W | uci[:0|1] | swiss[:HOME] | FILE.npz:NAME   (W; negative is export)
 --fault noise | flip | cut | double | stuck | speed   (the line)
         clock:S (off by S seconds) | rollover:WH | reset:EPOCH   (the meter)
+  a HomeWizard P1, for an agent's port = "http://127.0.0.1:8080/api/v1/telegram":
+    edge-ldp simulate meter --product homewizard-v1 --listen 8080 --data constant:378 --step 1
+  a Tasmota head, for an agent's port = "mqtt://127.0.0.1/tele/meter/SENSOR":
+    edge-ldp simulate meter --product tasmota-sml --broker 1883 --data constant:378 --step 10
+
+SIGUSR1 presses the button of homewizard-v2.
 A simulated clock shows --origin at the real time --started and runs --rate times as fast; processes
 with the same three numbers agree. They are printed as the [clock] table of an agent.
 """
@@ -98,17 +107,26 @@ def main(argv: Sequence[str]) -> int:
         if args.framing == "tcp" and not (args.listen and args.protocol.startswith("modbus")):
             raise ParameterError("--framing", "rtu, unless with --listen and --protocol modbus")
         answer = _answering(args, registers) if registers else None
-        show, mangle = registers or PROTOCOLS[args.protocol], None
+        twin = TWINS[args.product] if args.product else None
+        show, mangle = registers or (twin.show if twin else PROTOCOLS[args.protocol]), None
         if args.fault:
             show, mangle = fault(args.fault, show)
         series = replace(series, show=show)
-        port = TcpPort(*args.listen) if args.listen else PtyPort(args.link)
+        port = _port(args, twin)
         asyncio.run(_run(_play(port, series, clock, mangle, answer, wait=args.wait)))
     except ModuleNotFoundError as exc:
         return _fail(f"{exc}: {pip_install('edge-ldp-demo')}, or use --data constant:W")
     except (EdgeLdpError, OSError) as exc:
         return _fail(str(exc))
     return 0
+
+
+def _port(args: argparse.Namespace, twin: Twin | None) -> Plug:
+    if twin:
+        return twin_of(twin, args.listen, args.broker, args.tls)
+    if args.broker:
+        raise ParameterError("--broker", "nothing, unless with --product")
+    return TcpPort(*args.listen) if args.listen else PtyPort(args.link)
 
 
 def _answering(
@@ -171,7 +189,7 @@ async def _run(whole: Coroutine[Any, Any, None]) -> None:
 
 
 async def _play(  # noqa: PLR0913 (what the command line says)
-    port: PtyPort | TcpPort,
+    port: Plug,
     series: Series,
     clock: Clock,
     mangle: Mangle | None,
@@ -183,6 +201,8 @@ async def _play(  # noqa: PLR0913 (what the command line says)
         port.plug()
     else:
         await port.plug()
+    if isinstance(port, PageTwin):
+        asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, port.press)
     try:
         sys.stdout.write(_greeting(port, clock))
         sys.stdout.flush()
@@ -198,7 +218,7 @@ async def _play(  # noqa: PLR0913 (what the command line says)
         port.unplug()
 
 
-def _greeting(port: PtyPort | TcpPort, clock: Clock) -> str:
+def _greeting(port: Plug, clock: Clock) -> str:
     where = f"{port.link} ({port.device})" if isinstance(port, PtyPort) else port.name
     lines = [f"meter at {where}"]
     if clock != SYSTEM_CLOCK:
@@ -228,6 +248,10 @@ def _parser() -> argparse.ArgumentParser:
         metavar="[HOST:]PORT",
         help="a plain network adapter, for one client (this machine's unless HOST is given)",
     )
+    text = "a broker that a --product publishes to"
+    where.add_argument("--broker", type=_address, metavar="[HOST:]PORT", help=text)
+    add("--product", choices=sorted(TWINS), help="a dongle that tells by pages or a broker")
+    add("--tls", type=Path, metavar="FILE", help="of homewizard-v2: its certificate and key")
     add("--framing", choices=["rtu", "tcp"], default="rtu", help="of modbus with --listen")
     add("--protocol", default="dsmr", choices=sorted([*PROTOCOLS, *ASKED]), help="default dsmr")
     add("--data", default="uci", metavar="SOURCE", help="powers in W, see below (default uci)")

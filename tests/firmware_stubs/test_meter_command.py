@@ -167,3 +167,19 @@ def test_a_modbus_meter_answers_with_the_steps_values(tmp_path: Path, framing: s
     found = json.loads(seen[0])
     assert (found["power_w"], found["power_export_w"]) == (0, 400)
     assert found["energy_import_wh"] == 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (("--product", "esphome", "--listen", "1"), "expected --broker"),
+        (("--product", "shelly-gen1", "--broker", "1"), "expected --listen"),
+        (("--product", "homewizard-v2", "--listen", "1"), "made by: openssl req"),
+        (("--broker", "1"), "--broker: expected nothing, unless"),
+    ],
+)
+def test_a_product_says_where_it_can_be(
+    options: tuple[str, ...], expected: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*options, "--data", "constant:1"]) == EXIT_USAGE
+    assert expected in capsys.readouterr().err

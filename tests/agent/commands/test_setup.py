@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.commands import setup
+from agent.commands import found_meter
 from agent.commands.talk import SetupError, Talk
 from agent.config.doubts import doubt_of_epsilon
 from agent.main import main
@@ -43,7 +43,7 @@ def test_enter_is_the_answer_none_where_that_is_offered(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     monkeypatch.setattr("sys.stdin", Terminal("\n"))
-    monkeypatch.setattr(setup, "list_ports", list)
+    monkeypatch.setattr(found_meter, "list_ports", list)
     assert main(["setup", "-c", f"{tmp_path}/agent.toml"]) == 4
     shown = capsys.readouterr()
     assert shown.out == "the invitation's file or text (Enter: none, I know the broker): "
@@ -55,21 +55,21 @@ def test_whose_meter_it_is_is_asked_until_it_is_answered(
 ) -> None:
     monkeypatch.setattr("sys.stdin", Terminal("what?\nNO\n"))
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    monkeypatch.setattr("agent.commands.setup.asyncio.run", lambda read: read.close())
+    monkeypatch.setattr("agent.commands.found_meter.asyncio.run", lambda read: read.close())
     with pytest.raises(SetupError, match="another port"):
-        setup._show(Talk(is_silent=False), ("[meter]", 'port = "/x"'))  # noqa: SLF001
+        found_meter._show(Talk(is_silent=False), ("[meter]", 'port = "/x"'))  # noqa: SLF001
     assert capsys.readouterr().out.count("is this your meter (y/n) [y]: ") == 2
 
 
 def test_a_machine_without_a_serial_port_is_told_what_to_do(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: object
 ) -> None:
-    monkeypatch.setattr(setup, "list_ports", list)
+    monkeypatch.setattr(found_meter, "list_ports", list)
     options = ("--broker", "localhost", "--device", DEVICE, "--yes")
     assert main(["setup", "-c", f"{tmp_path}/agent.toml", *options]) == 4
     assert capsys.readouterr().err.endswith(
         "setup: no serial port was found; plug the meter's adapter in, or name it: --port"
-        " /dev/ttyUSB0, socket://HOST:PORT, http://HOST/PATH or mqtt://HOST/TOPIC\n"
+        " /dev/ttyUSB0, a dongle: --port http://ITS-ADDRESS, or your broker: --port mqtt://ITS-ADDRESS\n"
     )
 
 
@@ -117,7 +117,7 @@ def shows_a_piece(said: str, text: str) -> bool:
 @pytest.fixture
 def portless(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """Give the directory of a machine without ports."""
-    monkeypatch.setattr(setup, "list_ports", list)
+    monkeypatch.setattr(found_meter, "list_ports", list)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -4,7 +4,7 @@ import pytest
 
 from agent.config import parse_meter
 from agent.errors import ConfigError
-from agent.meters.port_names import Address, address_of, fault_of
+from agent.meters.port_names import Address, address_of, fault_of, host_of, shown
 
 
 @pytest.mark.parametrize(
@@ -76,8 +76,10 @@ def test_what_only_looks_like_a_network_port_is_refused_with_the_form_expected(n
         ("mqtt://broker.lan/tele/#", "one topic, without + and #"),
         ("mqtts://broker.lan:8883", "one topic, without + and #"),
         ("mqtt://me:secret@broker.lan/t", "a login stands in [meter.access]"),
-        ("http://192.168.1.7", "a login or token stands in [meter.access]"),
-        ("HTTPS://homewizard.local/api", "a login or token stands in [meter.access]"),
+        ("http://192.168.1.7", "a login or token stands in a file that"),
+        ("HTTPS://homewizard.local/api", "a login or token stands in a file that"),
+        ("http://192.168.1.7/cm?user=a&password=b&cmnd=x", "never in the address"),
+        ("https://192.168.1.7/t?Api_Key=83457219", "never in the address"),
         ("wss://homewizard.local/api", "web sockets are not read"),
     ],
 )
@@ -88,6 +90,7 @@ def test_SER_34_a_port_that_is_a_broker_or_a_page_says_what_is_supported(
     assert told is not None
     assert said in told
     assert "socket://HOST:PORT" in told
+    assert "83457219" not in told
 
 
 def test_a_meter_that_changes_its_speed_cannot_be_asked_through_plain_tcp() -> None:
@@ -106,3 +109,17 @@ def test_a_meter_that_changes_its_speed_cannot_be_asked_through_plain_tcp() -> N
 )
 def test_readings_are_exposed_when_they_leave_the_machine(host: str, *, exposed: bool) -> None:
     assert Address("socket", host, 1).is_exposed == exposed
+
+
+def test_SER_46_what_a_page_is_asked_is_no_part_of_the_name_that_logs_have() -> None:
+    assert parse_meter('port = "http://h/rpc/EM.GetStatus?id=0"', "x").shown_port == (
+        "http://h/rpc/EM.GetStatus?…"
+    )
+    for other in ("http://h/t", "/dev/tty?", "mqtt://h/a?b"):
+        assert shown(other) == other
+    assert host_of("http://h:80/") == host_of("http://h:80") == "http://h:80"
+    assert [host_of(one) for one in ("http://h/t", "mqtts://h", "/dev/x")] == [
+        None,
+        "mqtts://h",
+        None,
+    ]
