@@ -11,8 +11,8 @@ from agent.meters.lines import field, parse_line
 from agent.meters.port_names import Source
 from agent.meters.reading import Telegram
 
-Told = tuple[str, str, str]
-"""Where in JSON a quantity stands, which, and its unit."""
+Told = tuple[str, str, str, int]
+"""Where in JSON a quantity stands, which, its unit, and what it is multiplied by."""
 
 
 class Product(NamedTuple):
@@ -41,7 +41,7 @@ class Product(NamedTuple):
         if not self.words:
             heard = P1Meter(crc="required").feed(payload)
             return any(isinstance(one, Telegram) for one in heard)
-        fields = [field(place, quantity, unit) for place, quantity, unit in self.words]
+        fields = [field(*word) for word in self.words]
         return isinstance(parse_line(payload.strip(), fields), Telegram)
 
     @property
@@ -49,9 +49,18 @@ class Product(NamedTuple):
         """What [meter] says of it beside the port."""
         if not self.words:
             return {"protocol": "dsmr"}
-        names = ("field", "quantity", "unit")
-        fields = [dict(zip(names, told, strict=True)) for told in self.words]
+        names = ("field", "quantity", "unit", "scale")
+        fields = [dict(zip(names, told[: 3 + (told[3] != 1)], strict=False)) for told in self.words]
         return {"protocol": "lines", "fields": fields}
+
+
+def _net(place: str) -> tuple[Told, ...]:
+    """Return a power that is below 0 while the home gives: also each direction by itself."""
+    return (
+        (place, "power", "W", 1),
+        (place, "power_export", "W", -1),
+        (place, "power_net", "W", 1),
+    )
 
 
 PRODUCTS = (
@@ -66,40 +75,40 @@ PRODUCTS = (
         "Shelly Pro 3EM and others of Gen2 and later",
         "http://HOST/rpc/Shelly.GetStatus",
         (
-            ("em:0.total_act_power", "power_net", "W"),
-            ("emdata:0.total_act", "energy_import", "Wh"),
-            ("emdata:0.total_act_ret", "energy_export", "Wh"),
+            *_net("em:0.total_act_power"),
+            ("emdata:0.total_act", "energy_import", "Wh", 1),
+            ("emdata:0.total_act_ret", "energy_export", "Wh", 1),
         ),
     ),
-    Product("Shelly 3EM (Gen1)", "http://HOST/status", (("total_power", "power_net", "W"),)),
+    Product("Shelly 3EM (Gen1)", "http://HOST/status", _net("total_power")),
     Product(
         "Shelly EM (Gen1), its first channel",
         "http://HOST/status",
-        (("emeters.0.power", "power", "W"), ("emeters.0.total", "energy_import", "Wh")),
+        (*_net("emeters.0.power"), ("emeters.0.total", "energy_import", "Wh", 1)),
     ),
     Product(
         "Tasmota, a plug or Teleinfo head",
         "mqtt://HOST/tele/NAME/SENSOR",
-        (("ENERGY.Power", "power", "W"), ("ENERGY.Total", "energy_import", "kWh")),
+        (("ENERGY.Power", "power", "W", 1), ("ENERGY.Total", "energy_import", "kWh", 1)),
     ),
     Product(
         "Tasmota, an SML head (names as in its script)",
         "mqtt://HOST/tele/NAME/SENSOR",
         (
-            ("SML.Power_curr", "power_net", "W"),
-            ("SML.Total_in", "energy_import", "kWh"),
-            ("SML.Total_out", "energy_export", "kWh"),
+            *_net("SML.Power_curr"),
+            ("SML.Total_in", "energy_import", "kWh", 1),
+            ("SML.Total_out", "energy_export", "kWh", 1),
         ),
     ),
     Product(
         "AMS reader (JSON)",
         "mqtt://HOST/NAME/power",
-        (("data.P", "power", "W"), ("data.PO", "power_export", "W")),
+        (("data.P", "power", "W", 1), ("data.PO", "power_export", "W", 1)),
     ),
     Product(
         "zigbee2mqtt",
         "mqtt://HOST/zigbee2mqtt/NAME",
-        (("power", "power", "W"), ("energy", "energy_import", "kWh")),
+        (("power", "power", "W", 1), ("energy", "energy_import", "kWh", 1)),
     ),
 )
 

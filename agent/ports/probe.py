@@ -146,7 +146,7 @@ async def _listen(  # noqa: PLR0913 (what `probe` takes, and the line)
         while loop.time() < until_s and not listener.is_foreign:
             data = await opened.read(min(0.5, until_s - loop.time()))
             if source and data and (product := product_of(source, data)) and product.words:
-                told = tuple(quantity for _, quantity, _ in product.words)
+                told = tuple(word[1] for word in product.words)
                 return Found(None, product.keys, told, note=product.name)
             if outcome := listener.listen(data):
                 return outcome

@@ -74,8 +74,10 @@ def table() -> str:
 
 
 def _told(one: Product) -> str:
-    told = (f"`{place}` ({quantity}, {unit})" for place, quantity, unit in one.words)
-    return "; ".join(told) or "a telegram"
+    told = dict[str, list[str]]()
+    for place, quantity, unit, _ in one.words:
+        told.setdefault(f"`{place}`, {unit}", []).append(quantity)
+    return "; ".join(f"{at}: {', '.join(which)}" for at, which in told.items()) or "a telegram"
 
 
 @cache
