@@ -101,6 +101,13 @@ def _epsilon(text: str) -> Decimal:
     return Decimal(text)
 
 
+def _share(text: str) -> Decimal:
+    if not 0 < Decimal(text) <= 1:
+        raise ValueError
+    return Decimal(text)
+
+
+share_given = taken_as("a part of the window's ε, such as 0.75", _share)
 whole_number = taken_as("a whole number above 0", _whole)
 port_number = taken_as(f"a port, 1 to {MAX_PORT}", _port)
 port_or_any = taken_as(f"a port, 1 to {MAX_PORT}, or 0", _port_or_any)

@@ -163,9 +163,9 @@ ROOMS = {
     ),
     "agent/commands": Room(
         "check, status, ledger, explain, ports, read, probe …",
-        "edge_ldp/device edge_ldp/protocol edge_ldp/service edge_ldp/continual agent agent/config"
-        " agent/meters agent/claims agent/ports agent/state agent/curator agent/link"
-        f" agent/running {BASE}",
+        "edge_ldp/device edge_ldp/protocol edge_ldp/service edge_ldp/continual"
+        " edge_ldp/period_sums agent agent/config agent/meters agent/claims agent/ports agent/state"
+        f" agent/curator agent/link agent/running {BASE}",
         "serial",
         io="answers.py asked_plans.py commissioning.py found_meter.py going_on.py gone.py house.py"
         " live.py meter.py places.py plans.py setup.py talk.py",

@@ -30,7 +30,7 @@ def test_every_row_has_a_test_that_carries_its_number_and_every_number_a_row() -
         ("SER", 32),
         ("AGT", 27),
         ("NET", 28),
-        ("PLN", 20),
+        ("PLN", 21),
         ("REP", 14),
         ("AGG", 32),
         ("PRV", 21),

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from agent.commands.asked_plans import asked_epsilon
+from agent.commands.asked_sums import given_sums
 from agent.commands.invited import doubt_of_refusing, needed_epsilon
 from agent.commands.places import named, state_place
 from agent.commands.talk import SetupError, Talk
@@ -59,11 +60,14 @@ def all_answers(  # noqa: PLR0913 (what is known by then)
         "reports": args.reports,
         "slots": args.slots,
         "clock": args.clock,
+        "sums": given_sums(args, talk, streams),
     }
     if invitation:
         made, password, ca = _invited(args, invitation, common)
     else:
         made, password, ca = _asked(args, talk, common)
+    if [one.mode for one in made.sums.values()] == ["sums"] * len(streams):  # no plan is needed
+        return replace(made, epsilon=args.epsilon or Decimal(1)), password, ca
     needed = _needed(talk, invitation, made, password, ca)
     return replace(made, epsilon=_epsilon(args, talk, made, needed)), password, ca
 

@@ -18,7 +18,7 @@ from agent.config import load_config, parse_meter
 from agent.errors import ConfigError
 from agent.meters.port_names import host_of
 from agent.meters.protocols import PLUG_IN, PROTOCOLS
-from edge_ldp.arguments import epsilon_given, taken_as, whole_number
+from edge_ldp.arguments import epsilon_given, share_given, taken_as, whole_number
 
 if TYPE_CHECKING:
     from agent.meters.section import MeterTable
@@ -104,6 +104,14 @@ def _add_setup(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         "--reports", type=whole_number, default=8, help="in any --slots slots (default 8)"
     )
     sub.add_argument("--slots", type=whole_number, default=97, help="(default 97)")
+    sub.add_argument("--give", choices=("reports", "sums", "both"), help="what leaves of a stream")
+    sub.add_argument(
+        "--days", type=whole_number, help="that a sum is of, instead of an invitation's"
+    )
+    sub.add_argument("--share", type=share_given, help="of the window's ε, for sums")
+    sub.add_argument(
+        "--least-b", type=whole_number, help="least noise of a sum (default: as reports tell)"
+    )
     sub.add_argument(
         "--clock", choices=["kernel", "assume"], default="kernel", help="[clock] trust"
     )

@@ -42,6 +42,7 @@ UNIT = Path("/etc/systemd/system/edge-ldp-agent.service")
 _OF_A_TRIAL: dict[str, object] = {
     **dict.fromkeys(("invitation", "port", "fleet", "device", "broker", "username", "epsilon")),
     **dict.fromkeys(("password_file", "ca_file", "ceiling", "fuse")),
+    **dict.fromkeys(("give", "days", "share", "least_b")),
     **dict.fromkeys(("no_tls", "allow_plaintext"), False),
     "set": [],
     "reports": 8,
@@ -138,7 +139,8 @@ def _agree(talk: Talk, config: AgentConfig, *, goes_on: bool = False) -> None:
     for doubt in filter(None, [*doubts_of(config), doubt_of_place(Path(config.device.state))]):
         talk.say(f"warning: {doubt}")
     if talk.asks and not talk.agrees("is that what you allow", "--yes"):
-        raise SetupError("setup: to allow less: --epsilon, --reports, --slots; nothing was written")
+        less = "--epsilon, --reports, --slots, --give, --share"
+        raise SetupError(f"setup: to allow less: {less}; nothing was written")
 
 
 def _tried(
@@ -207,6 +209,7 @@ def _bounded(args: argparse.Namespace, talk: Talk, invitation: Invitation) -> bo
     """
     question = "largest power of your connection in W (3 × 25 A: 17250, 3 × 63 A: 43470)"
     fuse_w = talk.taken(question, "--fuse", whole_number, str(USUAL_FUSE_W), given=args.fuse)
+    args.fuse = fuse_w if talk.asks else args.fuse
     bounds = OwnersBounds(fuse_w, args.least_slot, args.allow_plaintext)
     allowed = args.allow_plaintext
     for one in objections(invitation, bounds):

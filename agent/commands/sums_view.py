@@ -5,7 +5,7 @@ what reports of the same slot cost. Source: docs/methods.md, Period sums.
 """
 
 from fractions import Fraction
-from math import exp, factorial, log
+from math import exp, factorial, log, sqrt
 from typing import Any
 
 from agent.commands.ledger_view import counted, span
@@ -14,11 +14,14 @@ from agent.config.summed_streams import SumTerms, sum_terms, window_cost
 from agent.curator.sums_journal import SumsJournal
 from agent.state.journal import Journal
 from edge_ldp.device.sums_frame import decode_sums
+from edge_ldp.period_sums.habits import HABITS, SLOTS_A_DAY, leak_of_reports, leak_of_sums
 from edge_ldp.protocol.released import FIRST_SUMS_KEY
 from edge_ldp.ratio import exact_epsilon
 from edge_ldp.service.home_time import local
 
 DAY_SECONDS = 86_400
+MONTH_DAYS = 28
+_NORMAL = 1.96  # of many sums' noise; of four it is 2 % more
 _MICRO = 10**6
 _KEPT = {
     "run": "in memory only: a reboot loses the period so far, and no copy of the disk shows it",
@@ -40,6 +43,8 @@ def check_facts(config: AgentConfig) -> dict[str, object]:
         found[f"cost of {terms.name}"] = ", ".join(
             f"ε {cost:,.6g} {what}" for what, cost in costs(config, terms).items()
         )
+        if words := leak_words(config, terms):
+            found[f"habits in sums of {terms.name}"] = words
     sums = sum((window_cost(one, _slots(config)) for one in sum_terms(config).values()), Fraction())
     reports = exact_epsilon(config.policy.epsilon) * config.local_reports
     whole = exact_epsilon(config.policy.epsilon) * config.policy.window.reports
@@ -50,6 +55,51 @@ def check_facts(config: AgentConfig) -> dict[str, object]:
         "a value may enter both, and costs both",
         "what runs": f"{_KEPT[keep]} ([device] keep)",
     }
+
+
+def told_of_sums(config: AgentConfig) -> list[str]:
+    """Return what sums tell of this home, a paragraph for each stream, for who is to allow them."""
+    told = []
+    for terms in sum_terms(config).values():
+        layout, cost = terms.layout, costs(config, terms)
+        one = give_or_take(terms.scale, layout.block)
+        month = round(_NORMAL * sqrt(2 * max(1, MONTH_DAYS // layout.days)) * terms.scale)
+        known = [_amount(off, terms.unit, layout.slot_seconds) for off in (one, max(one, month))]
+        parts = "" if layout.cells == 1 else f" in each of {layout.cells} parts of the day"
+        over = (
+            ""
+            if layout.days >= MONTH_DAYS or layout.cells > 1
+            else (f", and a month, added up, to give or take {known[1]}")
+        )
+        text = (
+            f"Every {counted(layout.days, 'day') if layout.days > 1 else 'day'} what {terms.name} "
+            f"added up to{parts} leaves this home once, with noise: it is known to give or take "
+            f"{known[0]} in 95 of 100 cases{over}. Nobody sees single values. A slot costs ε "
+            f"{cost['a slot']:g}, any {span(_slots(config) * layout.slot_seconds)} ε "
+            f"{upwards(window_cost(terms, _slots(config))):g} at most, whatever reports cost."
+        )
+        told.append(f"{text} {words}" if (words := leak_words(config, terms)) else text)
+    return told
+
+
+def leak_words(config: AgentConfig, terms: SumTerms) -> str:
+    """Return what is found of habits in a month of such sums; "" where it was not measured."""
+    if terms.unit not in {"W", "VA"} or terms.layout.slots_a_day != SLOTS_A_DAY:
+        return ""
+    layout = terms.layout
+    leak = leak_of_sums(layout.days, layout.cells, terms.scale) if layout.block == 1 else None
+    if leak is None:
+        return ""
+    stream = next(one for one in config.streams if one.name == terms.name)
+    reports = leak_of_reports(stream.ceiling - stream.low)
+    beside = [""] * len(HABITS) if reports is None else [f" ({100 * x:.0f})" for x in reports.found]
+    rows = zip(HABITS, leak.found, beside, strict=True)
+    found = ", ".join(f"{habit} in {100 * x:.0f}{other}" for habit, x, other in rows)
+    usual = " (in brackets: from reports alone)" if reports else ""
+    return (
+        "Who knows your usual days, and is shown a month with a habit and one without, tells them "
+        f"apart so often of 100 times, where a guess is 50{usual}: {found}."
+    )
 
 
 def costs(config: AgentConfig, terms: SumTerms) -> dict[str, float]:

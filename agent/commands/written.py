@@ -5,6 +5,7 @@ an invitation or a person wrote can become another key.
 """
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from math import exp
@@ -14,11 +15,20 @@ from agent.claims.gauges import HOUR_S, round_half_up
 from agent.commands.ledger_view import counted
 from agent.config import AgentConfig
 from agent.config.doubts import a_day_and_a_month
+from agent.config.sections import SumsTable
 from edge_ldp.protocol.invitation import InvitedStream
 
 USUAL_JITTER_S = 300
 SHOWN_EPSILONS = (1, 0.5, 2)
 _WIDTH = 90
+
+
+@dataclass(frozen=True, slots=True)
+class GivenSums:
+    """The mode of a stream with sums, and its table."""
+
+    mode: str
+    table: SumsTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +53,7 @@ class Answers:
     reports: int
     slots: int
     clock: str
+    sums: Mapping[str, GivenSums]  # of streams, by name
 
 
 def configuration(answers: Answers) -> str:
@@ -66,6 +77,7 @@ def configuration(answers: Answers) -> str:
             f"epsilon = {answers.epsilon}  # of one report",
             "",
             "[policy.window]  # at most so many reports in any so many slots, all streams together",
+            *(["# (sums take their share of these reports' ε)"] if answers.sums else []),
             f"reports = {answers.reports}",
             f"slots = {answers.slots}  # a new agent is silent for that many slots first",
             "",
@@ -77,7 +89,11 @@ def configuration(answers: Answers) -> str:
             *(
                 line
                 for stream in answers.streams
-                for line in _stream(stream, from_register=stream.name in answers.from_register)
+                for line in (
+                    *_stream(stream, from_register=stream.name in answers.from_register),
+                    *_sums(answers.sums.get(stream.name)),
+                    "",
+                )
             ),
         ]
     )
@@ -98,23 +114,30 @@ def explained(config: AgentConfig, *, goes_on: bool = False) -> str:
 
     goes_on: with the state that there is, so that no silence begins.
     """
+    told = [_of_reports(config)] if config.local_reports else []
+    if config.sharing:
+        from agent.commands.sums_view import told_of_sums  # noqa: PLC0415 (memory: who has sums)
+
+        told += told_of_sums(config)
+    past = _span(config.policy.window.slots * config.slot_seconds)
+    told.append(
+        "What was sent so far counts: no new silence begins."
+        if goes_on
+        else f"The first slot that counts comes after a silence of {past}: only then is it certain "
+        "that no earlier state of this device reported in that time."
+    )
+    return "\n".join("\n".join(wrap(text, _WIDTH)) + "\n" for text in told)
+
+
+def _of_reports(config: AgentConfig) -> str:
     window, ratio, seconds = config.window, config.ratio, config.slot_seconds
-    past = _span(window.slots * seconds)
     allowed = _at_most(window.reports, window.slots * seconds)
     adds_up = a_day_and_a_month(config.policy.epsilon, window.reports, window.slots, seconds)
     times, most = ratio.num / ratio.den, float(config.policy.epsilon) * window.reports
-    text = (
+    return (
         f"{_one_code(seconds)} at most {times:.2f} times likelier than another "
-        f"(ε {config.policy.epsilon}). {allowed}: "
-        f"together ε {most:g} at most, {adds_up}. "
+        f"(ε {config.policy.epsilon}). {allowed}: together ε {most:g} at most, {adds_up}."
     )
-    text += (
-        "What was sent so far counts: no new silence begins."
-        if goes_on
-        else f"The first one leaves after a silence of {past}: only then is it certain that no "
-        "earlier state of this device reported in that time."
-    )
-    return "\n".join(wrap(text, _WIDTH)) + "\n"
 
 
 def _one_code(slot_seconds: int) -> str:
@@ -183,7 +206,23 @@ def _stream(stream: InvitedStream, *, from_register: bool) -> list[str]:
         f"ceiling = {stream.ceiling}  # the largest possible value; larger ones count as it",
         f"slot_seconds = {stream.slot_seconds}",
         *(["from_register = true  # the meter tells no power"] if from_register else []),
-        "",
+    ]
+
+
+def _sums(given: GivenSums | None) -> list[str]:
+    """Return what makes sums of a stream; what is not written is as usual."""
+    if given is None:
+        return []
+    table = given.table
+    usual = {"cells": 1, "block_hours": 1, "offset_s": 0, "ceiling": None}
+    other = {key: getattr(table, key) for key in usual if getattr(table, key) != usual[key]}
+    return [
+        f"mode = {_text(given.mode)}  # also: local, single values as random codes",
+        "[streams.sums]  # what a period adds up to leaves once, with noise",
+        f"share = {table.share}  # of the window's ε; reports have the rest, in whole ones",
+        f"days = {table.days}  # of a period",
+        f"least_b = {table.least_b}  # noise of a smaller scale is never used",
+        *(f"{key} = {value}" for key, value in other.items()),
     ]
 
 

@@ -56,6 +56,17 @@ def leak_of_sums(days: int, cells: int, scale: int) -> HabitLeak | None:
     return max(fits, key=lambda one: one.scale, default=None)
 
 
+def fair_scale(days: int, cells: int, ceiling: int) -> int | None:
+    """Return the least scale measured at which no habit shows more than in reports of a ceiling."""
+    reports = leak_of_reports(ceiling)
+    fits = [
+        one.scale
+        for one in MEASURED
+        if reports and one[:2] == (days, cells) and one.is_no_more_than(reports)
+    ]
+    return min(fits, default=None)
+
+
 def leak_of_reports(ceiling: int) -> HabitLeak | None:
     """Return what 8 reports of ε 1 in any 97 slots give away at least: of no smaller ceiling."""
     fits = [one for one in MEASURED if not one.days and one.ceiling >= ceiling]

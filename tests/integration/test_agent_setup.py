@@ -309,7 +309,7 @@ async def test_on_a_terminal_it_shows_the_values_and_asks(
             stderr=subprocess.STDOUT,
         )
         os.close(slave)
-        os.write(master, f"{file}\n{CEILING_W}\ny\n1.5\ny\n".encode())
+        os.write(master, f"{file}\n{CEILING_W}\ny\n\n1.5\ny\n".encode())
         shown = b""
         while process.poll() is None or not shown.endswith(b"\n"):
             try:
@@ -368,6 +368,7 @@ async def test_without_an_invitation_all_is_asked_for_and_slips_are_mended(
             ("is this your meter (y/n) [y]: ", ""),
             ("largest possible power, in W [17250]: ", "9"),
             ("Is it meant in kW?", str(CEILING_W)),
+            ("reports, sums or both [reports]: ", ""),
             ("NAME:PORT: ", "localhost:x"),
             ("NAME:PORT: ", f"localhost:{broker.port}"),
             ("does it use TLS (y/n) [y]: ", ""),
@@ -479,6 +480,7 @@ async def test_what_the_owner_allows_is_taken_and_what_it_adds_up_to_is_told_PLN
             taken,
             taken,
             ("is this your meter (y/n) [y]: ", ""),
+            ("reports, sums or both [reports]: ", ""),
             ("need 1; smaller hides more) [1]: ", "0.5"),
             ("nothing is ever reported", "1"),
             ("is that what you allow (y/n) [y]: ", ""),

@@ -1,16 +1,24 @@
 """An agent that sums a simulated meter's periods: through a broker, and to an aggregator."""
 
 import asyncio
+import io
 import re
 import signal
+from contextlib import redirect_stdout
+from decimal import Decimal
 from functools import partial
 from pathlib import Path
 
+import pytest
+
+from agent.config import load_config
+from agent.main import main
 from aggregator.errors import StoreError
 from edge_ldp.device.sums_frame import SumsFrame, decode_sums
+from edge_ldp.protocol.invitation import Invitation, InvitedBroker, InvitedStream, InvitedSums
 from edge_ldp.protocol.released import FIRST_SUMS_KEY
-from tests.agent.samples import FLEET, make_plan
-from tests.agent.summed import BOTH, SUMS, in_memory
+from tests.agent.samples import CEILING_W, DEVICE, FLEET, SLOT_S, make_plan
+from tests.agent.summed import BOTH, in_memory
 from tests.integration.agent_bench import (
     PATIENT,
     Agent,
@@ -93,46 +101,78 @@ def kept_by(aggregator: Aggregator) -> list[SumsFrame]:
     return sorted(found, key=lambda one: one.period)
 
 
-async def test_an_aggregator_takes_what_an_agent_summed_and_answers_from_it(
-    tmp_path: Path, broker: RealBroker
+def invitation(port: int, share: str) -> str:
+    """Return what an operator gives who counts sums of days; a test's agent is fast."""
+    stream = InvitedStream("power", "power", "W", 0, CEILING_W, SLOT_S, "4", InvitedSums(1, share))
+    broker = InvitedBroker("127.0.0.1", port, tls=False)
+    return Invitation(FLEET, DEVICE, broker, DEVICE, "secret", (), (stream,)).to_text()
+
+
+def set_up(agent: Agent, broker: RealBroker, share: str) -> str:
+    """Let `setup` write the agent's file from an invitation; give what it says. Its clock is ours.
+
+    Nobody is asked; what is checked live may find that no plan is there yet.
+    """
+    clock = re.search(r"\[clock\]\n(.*?)\n\[", agent.config.read_text(), re.DOTALL)
+    given = ("--yes", "--replace", "--fuse", str(CEILING_W), "--epsilon", "4", "--slots", "4")
+    meter = (
+        line for key in ('protocol = "dsmr"', *PATIENT.splitlines()) for line in ("--set", key)
+    )
+    port = ("--port", str(agent.port.link), "--clock", "assume", "--state", str(agent.state))
+    words = ("setup", "-c", str(agent.config), "--invitation", invitation(broker.port, share))
+    said = io.StringIO()
+    with redirect_stdout(said):
+        assert main([*words, *given, *meter, *port]) in (0, 4)
+    assert clock is not None
+    text = agent.config.read_text()
+    text = re.sub(r'trust = "assume".*', f'trust = "assume"\n{clock[1]}', text)
+    agent.config.write_text(f"{text}\nleast_share = 0\n")
+    return " ".join(said.getvalue().split())
+
+
+@pytest.mark.parametrize(("share", "mode"), [("1", "sums"), ("0.5", "both")])
+async def test_a_strangers_first_hour_ends_with_a_sum_that_is_counted_PLN_21(
+    tmp_path: Path, broker: RealBroker, share: str, mode: str
 ) -> None:
-    """Created = counted + kept: each period is one report, under its own number."""
+    """An invitation, a meter and a broker: `setup`, `run`, and an aggregator that answers from it.
+
+    Created = counted + kept: each period is one report, under its own number.
+    """
     clock = fast_clock(60)
     aggregator = Aggregator(tmp_path, broker)
     lines = aggregator.config.read_text()
     for old, new in (
         ('fleet = "demo"', f'fleet = "{FLEET}"'),
         ("origin_s = 1700000000", f"origin_s = {clock.origin_s!r}"),
-        ("ceiling = 4095", "ceiling = 4000"),
-        ("slot_seconds = 1\n", "slot_seconds = 900\n"),
+        ("ceiling = 4095", f"ceiling = {CEILING_W}"),
+        ("slot_seconds = 1\n", f"slot_seconds = {SLOT_S}\n"),
     ):
         assert old in lines
         lines = lines.replace(old, new)
     lines = re.sub(r"started_s = .*", f"started_s = {clock.started_s!r}", lines)
     aggregator.config.write_text(re.sub(r"rate = .*", f"rate = {clock.rate!r}", lines))
     with in_memory():
-        agent = Agent(
-            tmp_path / "a",
-            broker,
-            clock,
-            stream=SUMS.replace("share = 1", "share = 0.5") + "least_share = 0\n",
-            window=(8, 4),
-            policy="epsilon = 8",
-            meter=PATIENT,
-        )
+        agent = Agent(tmp_path / "a", broker, clock, device=DEVICE)
         try:
             async with playing(agent):
                 aggregator.start()
+                said = await asyncio.to_thread(set_up, agent, broker, share)
+                assert "Every day what power added up to leaves this home once" in said
+                assert ("codes leave this home" in said) == (mode == "both")
                 agent.start()
                 await until(partial(has_settled, aggregator, 2))
                 assert await asyncio.to_thread(agent.end) == 0
         finally:
             aggregator.end()
-        account = next(one for one in agent.status()["streams"] if one["stream"] == FIRST_SUMS_KEY)
+        (stream,) = load_config(agent.config).streams
+        accounts = {one["stream"]: one["created"] for one in agent.status()["streams"]}
+    assert (stream.mode, stream.sums and stream.sums.share) == (mode, Decimal(share))
+    assert (accounts.get(1, 0) > 0) == (mode == "both")
     found = kept_by(aggregator)
-    assert {one.batch for one in found} <= set(range(1, account["created"] + 1))
+    assert {one.batch for one in found} <= set(range(1, accounts[FIRST_SUMS_KEY] + 1))
     assert len({one.period for one in found}) == len(found) >= 2
     for one in found:
-        assert one.scale == 500
+        assert stream.sums is not None
+        assert one.scale == stream.sums.least_b >= 209_157  # of the least connection measured
         assert abs(one.y[0] - MEAN_W * one.n[0]) <= OFF_W + REACH * one.scale
     assert set(aggregator.refused()) <= {"duplicate"}  # sent again before a receipt came

@@ -211,6 +211,7 @@ def all_but_epsilon(place: Path) -> list[str]:
     password.write_text("x")
     password.chmod(0o600)
     words = "--port /dev/null --fleet f --device d --broker 127.0.0.1:1 --no-tls --username d"
+    words += " --give reports"
     return [*words.split(), "--password-file", str(password), "--set", 'protocol = "dsmr"']
 
 

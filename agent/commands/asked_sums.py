@@ -1,0 +1,116 @@
+"""What leaves of a stream: reports of single values, sums of a period, or both; asked, or invited.
+
+How sums are laid out and which share of the window's ε they have an invitation may say. How little
+their noise may be is the owner's: unless told, as much as it takes that no habit shows more in
+them, and in what reports are left, than in reports alone. Source: docs/faults.md, PLN-21.
+"""
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import replace
+from decimal import ROUND_DOWN, ROUND_UP, Decimal
+
+from agent.commands.ledger_view import counted
+from agent.commands.talk import SetupError, Talk
+from agent.commands.written import GivenSums
+from agent.config.doubts import span_w
+from agent.config.sections import SumsTable
+from edge_ldp.arguments import whole_number
+from edge_ldp.period_sums.habits import SLOTS_A_DAY, fair_scale
+from edge_ldp.protocol.invitation import InvitedStream, InvitedSums
+
+WAYS = {"reports": "local", "sums": "sums", "both": "both"}
+USUAL = InvitedSums(1, "0.75")
+"""Where nobody says otherwise: a sum of each day; beside reports with so much of the window's ε."""
+
+DAY_S, HOUR_S = 86_400, 3600
+_STEP = Decimal("0.0001")
+_WAYS = """
+What may leave this home:
+  reports  now and then a random code, drawn from the value of one slot: how values are spread
+  sums     what each day (or week, or 28 days) adds up to, once, with noise: how much in all
+  both     each with its share of the same ε"""
+
+
+def given_sums(
+    args: argparse.Namespace, talk: Talk, streams: Sequence[InvitedStream]
+) -> dict[str, GivenSums]:
+    """Return the sums of streams by name, within the owner's bounds: of those that a fleet counts.
+
+    Raises SetupError for what is beyond them, where nobody takes it anyway.
+    """
+    shares = [Decimal(one.sums.share) for one in streams if one.sums]
+    usual = "reports" if not shares else "sums" if min(shares) == 1 else "both"
+    if talk.asks and args.give is None:
+        talk.say(_WAYS)
+    way = talk.taken("reports, sums or both", "--give", _way, usual, given=args.give)
+    if way == "reports":
+        return {}
+    summed = [one for one in streams if one.sums] or list(streams)
+    return {one.name: _given(args, talk, one, way, len(summed)) for one in summed}
+
+
+def _given(
+    args: argparse.Namespace, talk: Talk, stream: InvitedStream, way: str, streams: int
+) -> GivenSums:
+    wanted = stream.sums or USUAL
+    if args.days is not None:
+        wanted = replace(wanted, days=args.days)
+    elif stream.sums is None:
+        days = talk.taken("a sum of how many days", "--days", whole_number, str(wanted.days))
+        wanted = replace(wanted, days=days)
+    told = Decimal(wanted.share)
+    if way == "sums" or told == 1 or stream.sums is None:
+        told = (Decimal(1) if way == "sums" else Decimal(USUAL.share)) / streams
+    share = Decimal(args.share or told.quantize(_STEP, ROUND_DOWN).normalize())
+    least = args.least_b or _fair(stream, wanted, share)
+    if least is None:
+        text = (
+            f"what sums of {stream.name} over {counted(wanted.days, 'day')} in "
+            f"{counted(wanted.cells, 'part')} give away was not measured for such a layout, slot "
+            "or connection"
+        )
+        talk.say(text)
+        if not (talk.asks and talk.agrees("take them anyway", "--least-b", default="n")):
+            remedy = "--give reports, or say how much noise there is at least: --least-b 1"
+            raise SetupError(f"setup: {text}; nothing was written; {remedy}")
+    table = SumsTable(
+        share=share,
+        days=wanted.days,
+        cells=wanted.cells,
+        offset_s=wanted.offset_s,
+        block_hours=wanted.block_hours,
+        ceiling=_own_ceiling(args.fuse, stream),
+        least_b=least or 1,
+    )
+    return GivenSums(WAYS[way], table)
+
+
+def _fair(stream: InvitedStream, wanted: InvitedSums, share: Decimal) -> int | None:
+    """Return the scale at which sums, and the reports beside them, tell no more than reports.
+
+    What sums tell falls with the square of their noise, what reports tell with their number: so
+    beside them sums have as much more noise as their share is smaller. None: not measured.
+    """
+    if stream.slot_seconds * SLOTS_A_DAY != DAY_S or wanted.block_hours > 1:
+        return None
+    scale = fair_scale(wanted.days, wanted.cells, span_w(stream))
+    if scale is None:
+        return None
+    if stream.unit == "Wh":
+        scale = -(-scale * stream.slot_seconds // HOUR_S)
+    return int((scale / share).to_integral_value(ROUND_UP))
+
+
+def _own_ceiling(fuse_w: int | None, stream: InvitedStream) -> int | None:
+    """Return the connection's largest value where it is below the stream's: of its fuse alone."""
+    if fuse_w is None:
+        return None
+    own = fuse_w * stream.slot_seconds // HOUR_S if stream.unit == "Wh" else fuse_w
+    return own if stream.low < own < stream.ceiling else None
+
+
+def _way(text: str) -> str:
+    if text not in WAYS:
+        raise argparse.ArgumentTypeError(f"expected reports, sums or both, not {text!r}")
+    return text
