@@ -109,7 +109,7 @@ def completeness(args: argparse.Namespace, config: AggregatorConfig, reader: Rea
 
 
 def released(args: argparse.Namespace, config: AggregatorConfig, reader: Reader) -> Shown:
-    """Answer with sums of curated streams (central DP, one device each), never a fleet's."""
+    """Answer with sums of curated streams (central DP, one device each); `query` has a fleet's."""
     zone = find_zone(args, config)
     view = answer_released(reader, args, zone)
     text = partial(released_text, view, zone)

@@ -7,6 +7,7 @@ import os
 import pwd
 import shutil
 import socket
+import sys
 import time
 from contextlib import closing
 from dataclasses import replace
@@ -23,6 +24,7 @@ from aggregator.enrolment.texts import (
     AGGREGATOR,
     DAY_S,
     SIMULATOR,
+    WANTED,
     NewFleet,
     access_list,
     aggregator_toml,
@@ -48,6 +50,8 @@ DESCRIPTION = """\
 Write all that a new fleet needs into DIR, a directory that is not there yet: the configuration of
 the aggregator, that of the broker with its access list, passwords and certificates, and a key that
 plans are signed with; then say what to start. Without --host only this machine reaches the broker.
+--wanted: totals are told best by sums that homes make, hours and densities by reports of single
+values: `edge-ldp forecast` says how well, and what a home gives away.
 """
 OPTIONS = {  # by which a key is written
     "query.zone": "--zone",
@@ -56,6 +60,7 @@ OPTIONS = {  # by which a key is written
     "streams[0].ceiling": "--ceiling",
     "streams[0].survey_size": "--ceiling",
     "streams[0].slot_seconds": "--slot-seconds",
+    "streams[0].home_sums": "--slot-seconds",
 }
 
 
@@ -98,6 +103,7 @@ def _checked(args: argparse.Namespace, place: Path) -> NewFleet:
         mechanism="tuned",
         ceiling=args.ceiling,
         slot_seconds=args.slot_seconds,
+        wanted=args.wanted or _asked(args),
         is_signed=not args.rehearsal and _can_sign(),
         clock=clock,
         user=_broker_user(),
@@ -109,6 +115,18 @@ def _checked(args: argparse.Namespace, place: Path) -> NewFleet:
     if new.host is not None:
         _must_be_free("--tls-port", new.tls_port)
     return new
+
+
+def _asked(args: argparse.Namespace) -> str:
+    """Return what is wanted, of whoever sits there; the first where nobody does."""
+    usual, *_ = WANTED
+    while not args.json and sys.stdin is not None and sys.stdin.isatty():
+        sys.stderr.write(f"what is wanted most: {', '.join(WANTED)} [{usual}] ")
+        sys.stderr.flush()
+        line = sys.stdin.readline()
+        if (told := line.strip() or usual) in WANTED:
+            return told
+    return usual
 
 
 def _must_be_free(option: str, port: int) -> None:
@@ -294,6 +312,8 @@ def add(commands: Commands) -> None:
     add(
         "--slot-seconds", type=whole_number, default=900, metavar="S", help="length of a slot (900)"
     )
+    wanted = "most: sums of homes, or reports alone (total, or as asked)"
+    add("--wanted", choices=tuple(WANTED), help=wanted)
     add("--rehearsal", action="store_true", help="for simulated homes, on a clock that runs fast")
     add("--day", type=_day, default=5.0, metavar="S", help="real seconds of a rehearsal's day (5)")
     add("--json", action="store_true", help="for machines")

@@ -133,6 +133,8 @@ def _stream_faults(stream: StreamTable) -> Iterator[tuple[str, str]]:
     if stream.low >= stream.ceiling:
         yield "ceiling", "more than low"
         return
+    if stream.home_sums is not None:
+        yield from _unless("home_sums", partial(stream.home_sums.check, stream.slot_seconds))
     share, hysteresis = stream.survey_share, stream.hysteresis
     is_share = share is None or (share.is_finite() and 0 < share <= 1 and stream.share[0] > 0)
     if not is_share:

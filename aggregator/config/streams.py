@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Annotated, Literal
 
 from edge_ldp.device.errors import ParameterError
+from edge_ldp.device.sums import check_layout
 from edge_ldp.mechanisms import Hybrid, Mechanism, SquareWave, Tuned
 from edge_ldp.protocol.plan_bounds import PlanBounds, least_theta
 from edge_ldp.ratio import floor_ratio
@@ -31,6 +32,29 @@ Positive = Annotated[int, Range(ge=1)]
 
 
 @dataclass(frozen=True, slots=True)
+class HomeSums:
+    """[streams.home_sums]: sums that invitations ask homes for, as [streams.sums] of the agents.
+
+    `share` of the window's ε; each home's owner decides, and an aggregator counts any layout.
+    """
+
+    share: Annotated[Decimal, Range(gt=0, le=1)]
+    days: Annotated[int, Range(ge=1, le=366)] = 1
+    cells: Annotated[int, Range(ge=1, le=96)] = 1
+    block_hours: Annotated[int, Range(ge=1, le=24)] = 1
+    offset_s: Annotated[int, Range(ge=0, le=DAY_S - 1)] = 0
+
+    def check(self, slot_seconds: int) -> None:
+        """Raise ParameterError unless a home can make them of slots of this length."""
+        block, rest = divmod(self.cells * self.block_hours, _HOURS)
+        if self.block_hours == 1:
+            block = 1
+        elif rest:
+            raise ParameterError("block_hours", "hours of whole cells")
+        check_layout(slot_seconds, self.days, self.cells, self.offset_s, block)
+
+
+@dataclass(frozen=True, slots=True)
 class StreamTable:
     """[[streams]]: one quantity of the fleet, in integers of its unit, and how it is asked for.
 
@@ -41,7 +65,7 @@ class StreamTable:
     that of stream reports: `size` is the hybrid's, `bits` the tuned table's; "chosen": whichever
     has the smaller variance. `theta`: how θ is chosen, "published" being the papers' rule.
     `survey_share`: chosen with θ unless given. `quantity`: of the meter, for
-    invitations; told from the unit unless given.
+    invitations; told from the unit unless given. `home_sums`: what they ask for besides.
     """
 
     name: str
@@ -65,6 +89,7 @@ class StreamTable:
     bucket_slots: Annotated[int, Range(ge=1, le=65_536)] = 4
     utc_offset_s: Annotated[int, Range(ge=-DAY_S, le=DAY_S)] = 0
     quantity: str | None = None
+    home_sums: HomeSums | None = None
 
     @property
     def use_quantity(self) -> str:

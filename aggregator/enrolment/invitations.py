@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from edge_ldp.protocol.invitation import Invitation, InvitedBroker, InvitedStream
+from edge_ldp.protocol.invitation import Invitation, InvitedBroker, InvitedStream, InvitedSums
 
 if TYPE_CHECKING:
     from aggregator.config import AggregatorConfig, DevicesTable
+    from aggregator.config.streams import HomeSums
 
 ENDING = ".invitation"
 
@@ -38,7 +40,14 @@ def invitation(  # noqa: PLR0913 (what an invitation is made of)
                 ceiling=stream.ceiling,
                 slot_seconds=stream.slot_seconds,
                 epsilon=str(stream.epsilon),
+                sums=_sums(stream.home_sums),
             )
             for stream in config.streams
         ),
     )
+
+
+def _sums(wanted: HomeSums | None) -> InvitedSums | None:
+    if wanted is None:
+        return None
+    return InvitedSums(**{**asdict(wanted), "share": f"{wanted.share:f}"})

@@ -8,6 +8,15 @@ from dataclasses import dataclass
 from aggregator.config import is_loopback
 
 AGGREGATOR, SIMULATOR = "aggregator", "simulator"
+WANTED = {  # what an operator wants to know, and the lines that ask for it (ADR 33)
+    "total": (
+        "[streams.home_sums]                # each home's sum of a day, with noise, for totals",
+        "share = 0.75                       # of the ε of a home's window; reports have the rest",
+        "days = 1",
+    ),
+    "part-of-day": ('horizon = "hour-of-day over 28 days"   # what reports are to tell best',),
+    "density": ("survey_share = 0.5                 # surveys tell how values are spread",),
+}
 DAY_S = 86_400
 
 
@@ -17,7 +26,7 @@ class NewFleet:
 
     `host`: how devices reach the broker, None: on this machine alone, without TLS. `clock`: of a
     rehearsal: (the simulated time it begins at, the real time, simulated seconds in a real one).
-    `user`: whose rights the broker takes.
+    `user`: whose rights the broker takes. `wanted`: one of WANTED.
     """
 
     directory: str
@@ -30,6 +39,7 @@ class NewFleet:
     mechanism: str
     ceiling: int
     slot_seconds: int
+    wanted: str
     is_signed: bool
     clock: tuple[float, float, float] | None
     user: str
@@ -118,6 +128,7 @@ def _stream(new: NewFleet) -> list[str]:
         f"epsilon = {new.epsilon:<25}# of one report; devices refuse more than their owners allow",
         f"slot_seconds = {new.slot_seconds}",
         f'mechanism = "{new.mechanism}"',
+        *WANTED[new.wanted],
     ]
 
 

@@ -2,7 +2,7 @@
 
 Both under one window's ε. Sums of one day, of a week and of as many days as are looked at are
 compared, by parts of the day where these are asked for. What a home gives away is what was measured
-of habits (`edge_ldp.period_sums.habits`), where it was. Source: docs/forecast.md, Which mode.
+of habits (`edge_ldp.period_sums.habits`), where it was. Source: docs/which-mode.md.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ import signal
 import sys
 from dataclasses import replace
 from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -135,6 +136,9 @@ def take_over(args: argparse.Namespace, config: AggregatorConfig) -> None:
     args.fleet, args.stream, args.unit = config.fleet, stream.name, stream.unit
     args.low, args.ceiling, args.epsilon = stream.low, stream.ceiling, str(stream.epsilon)
     args.slot_seconds = stream.slot_seconds
+    if args.sums is None and (wanted := stream.home_sums) is not None:
+        args.sums = wanted.days, wanted.cells
+        args.sums_epsilon = str(wanted.share * Decimal(args.sums_epsilon))
     args.receipt_interval = float(config.intake.receipt_interval_s)
     args.origin, args.started, args.rate = clock.origin_s, clock.started_s, clock.rate
     now_s = Clock(clock.origin_s, clock.started_s, clock.rate).now()

@@ -142,6 +142,25 @@ def test_a_fault_names_the_file_the_key_and_what_was_expected(
     assert "f.toml" in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("sums", "key", "expected"),
+    [
+        ("days = 7", "home_sums.share", "missing"),
+        ("share = 1.5", "home_sums.share", "<= 1"),
+        ("share = 1.0\ndays = 0", "home_sums.days", ">= 1"),
+        ("share = 1.0\ncells = 7", "home_sums", "one of 1, 2, 3"),
+        ("share = 1.0\ncells = 96", "home_sums", "at least 2 slots in each"),
+        ("share = 1.0\ncells = 6\nblock_hours = 2", "home_sums", "hours of whole cells"),
+        ("share = 1.0\noffset_s = 1", "home_sums", "whole slots"),
+    ],
+)
+def test_sums_that_no_home_could_make_are_not_asked_for(sums: str, key: str, expected: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse_config(f"{GOOD}[streams.home_sums]\n{sums}\n", "f.toml")
+    assert caught.value.key == f"streams[0].{key}"
+    assert expected in caught.value.expected
+
+
 def test_a_stream_may_ask_for_a_ready_table() -> None:
     tuned = GOOD.replace("horizon = 100000", 'horizon = 9\nmechanism = "tuned"')
     stream = parse_config(tuned, "f").streams[0]

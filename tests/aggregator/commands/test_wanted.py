@@ -1,0 +1,80 @@
+"""What `setup` writes by what is wanted, and what homes are invited to."""
+
+from __future__ import annotations
+
+import io
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from aggregator.config import load_config
+from aggregator.enrolment.invitations import invitation
+from aggregator.enrolment.texts import WANTED
+from aggregator.main import main
+from edge_ldp.protocol.invitation import Invitation, InvitedSums, parse_invitation
+from tests.disk import place
+from tests.integration.conftest import free_port
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+DAILY = InvitedSums(days=1, share="0.75")
+
+
+@pytest.fixture
+def fleet() -> Iterator[Path]:
+    """Give a place that a broker's user may enter."""
+    made = Path(tempfile.mkdtemp(prefix="fleet-", dir=place()))
+    made.chmod(0o755)
+    yield made
+    shutil.rmtree(made)
+
+
+def invited(place: Path, *options: str) -> tuple[Invitation, Any]:
+    """Return what a new fleet invites its homes to, as a device reads it, and its stream."""
+    words = ("setup", str(place), "--port", str(free_port()), *options)
+    assert main(words) == 0
+    config = load_config(place / "aggregator.toml")
+    assert config.devices is not None
+    made = invitation(config, config.devices, "home-1", "secret", ca=None, plan_keys=())
+    return parse_invitation(made.to_json()), config.streams[0]
+
+
+@pytest.mark.parametrize(
+    ("options", "sums", "share"),
+    [
+        ((), DAILY, None),
+        (("--wanted", "part-of-day"), None, None),
+        (("--wanted", "density"), None, 0.5),
+    ],
+)
+def test_totals_are_asked_of_sums_and_the_rest_of_reports(
+    fleet: Path, options: tuple[str, ...], sums: InvitedSums | None, share: float | None
+) -> None:
+    found, stream = invited(fleet, *options)
+    assert found.streams[0].sums == sums
+    assert stream.survey_share == share
+    assert stream.horizon == "hour-of-day over 28 days"
+
+
+class Typed(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("typed", "sums"), [("density\n", None), ("all\n\n", DAILY), ("", DAILY)])
+def test_whoever_sits_there_is_asked(
+    fleet: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    typed: str,
+    sums: InvitedSums | None,
+) -> None:
+    monkeypatch.setattr(sys, "stdin", Typed(typed))
+    assert invited(fleet)[0].streams[0].sums == sums
+    asked = f"what is wanted most: {', '.join(WANTED)} [total] "
+    assert asked in capsys.readouterr().err
