@@ -401,7 +401,6 @@ def test_the_ledger_is_shown_beside_a_running_agent_which_goes_on_AGT_14(
     assert files_in(tmp_path) == before
     journal.save_ledger(charge(held, held.floor + 1, held.day, [E1]))
     assert shown_ledger(config, capsys)["total"]["reports"] == 32
-    journal.close()
 
 
 def test_the_ledger_of_a_device_that_never_ran_says_so_and_creates_nothing(
@@ -494,7 +493,6 @@ def test_on_a_source_that_repeats_itself_the_agent_stops_with_4_and_says_so_AGT_
     assert journal.ledger() == replace(held, window=Window(1, 2, 1), cells=(0,))
     assert journal.waiting() == []
     assert journal.keys() == []
-    journal.close()
 
 
 @pytest.mark.integration
@@ -519,7 +517,6 @@ def test_without_randomness_the_agent_waits_and_says_so_once_AGT_11(
     assert log.read_text().count("no randomness") == 1
     journal = Journal(tmp_path / "state.db")
     assert journal.ledger() is None
-    journal.close()
 
 
 def test_ports_are_listed(capsys: pytest.CaptureFixture[str]) -> None:

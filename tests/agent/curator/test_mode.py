@@ -41,10 +41,8 @@ DEEP = WIDE.replace("fanout = 4\npruned = 1", 'fanout = 2\npruned = 0\nstructure
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Iterator[Bench]:
-    made = Bench(tmp_path / "s.db")
-    yield made
-    made.journal.close()
+def bench(tmp_path: Path) -> Bench:
+    return Bench(tmp_path / "s.db")
 
 
 def test_every_slot_is_released_once_at_consecutive_positions(bench: Bench) -> None:
@@ -121,7 +119,6 @@ def test_a_new_state_gives_the_slot_up_that_a_lost_one_may_have_taken_PRV_12(
     again.device.close_slot(SlotValues(now - 1, (500,)), online=False)
     again.device.flush(online=False)
     assert [one.slot for one in again.made] == []
-    again.journal.close()
 
 
 def test_nothing_is_released_while_theta_is_chosen(tmp_path: Path) -> None:
@@ -133,7 +130,6 @@ def test_nothing_is_released_while_theta_is_chosen(tmp_path: Path) -> None:
     (value,) = bench.made
     assert value.position == 0
     assert value.theta >= 1
-    bench.journal.close()
 
 
 def test_a_restart_while_theta_is_chosen_collects_anew_and_costs_nothing(tmp_path: Path) -> None:
@@ -147,7 +143,6 @@ def test_a_restart_while_theta_is_chosen_collects_anew_and_costs_nothing(tmp_pat
     for _ in range(12):
         bench.push(300)
     assert len(bench.made) == 1
-    bench.journal.close()
 
 
 def test_missing_slots_are_left_out(bench: Bench) -> None:
@@ -167,7 +162,6 @@ def test_missing_slots_count_as_zero_only_where_that_is_written(tmp_path: Path) 
     made = bench.made
     assert [one.slot - made[0].slot for one in made] == list(range(7))
     assert [one.position for one in made] == list(range(7))
-    bench.journal.close()
 
 
 def test_a_silence_too_long_to_be_zero_begins_a_new_series(tmp_path: Path) -> None:
@@ -177,7 +171,6 @@ def test_a_silence_too_long_to_be_zero_begins_a_new_series(tmp_path: Path) -> No
     made = bench.made
     assert len({one.series for one in made}) == 2
     assert [one.position for one in made] == [0, 0]
-    bench.journal.close()
 
 
 def test_a_chunk_that_lay_still_for_days_is_not_gone_on_with_PRV_06(tmp_path: Path) -> None:
@@ -197,7 +190,6 @@ def test_a_chunk_that_lay_still_for_days_is_not_gone_on_with_PRV_06(tmp_path: Pa
     assert (last.position, last.theta) == (0, bench.made[0].theta)
     assert key_of(bench.curated.series()[-1]) != key
     assert not bench.curated.series()[-1].is_ended
-    bench.journal.close()
 
 
 def on_disk(directory: Path) -> bytes:
@@ -213,7 +205,6 @@ def test_a_chunks_end_leaves_nothing_that_opens(tmp_path: Path) -> None:
     bench.push(500)
     assert key_of(bench.curated.series()[0]) is None
     assert RunningFile(bench.state.with_name("s.db-running")).read() is None
-    bench.journal.close()
 
 
 def test_a_running_file_of_another_state_opens_nothing_and_theta_stays(tmp_path: Path) -> None:
@@ -235,7 +226,6 @@ def test_a_running_file_of_another_state_opens_nothing_and_theta_stays(tmp_path:
     assert RunningFile(bench.state.with_name("s.db-running")).read() is None
     bench.push(300, slots=2)
     assert bench.made[-1].theta == theta
-    bench.journal.close()
 
 
 @pytest.mark.parametrize("damage", [0, 7, 20, 60, SECTOR + 3, SECTOR + AREA + 3])
@@ -255,7 +245,6 @@ def test_a_damaged_running_file_ends_the_chunk_and_nothing_else(
     assert [row.is_ended for row in bench.curated.series()] == ([1, 0] if in_use else [0])
     bench.push(300, slots=2)
     assert len(bench.made) == 4
-    bench.journal.close()
 
 
 def as_before(bench: Bench) -> bytes:
@@ -311,7 +300,6 @@ def test_a_key_that_a_reader_kept_in_the_log_is_gone_with_the_next_commit(tmp_pa
     bench.push(500)
     assert key not in on_disk(tmp_path)
     assert len(bench.made) == 3
-    bench.journal.close()
 
 
 def encodings(number: int) -> Iterator[bytes]:
@@ -346,7 +334,6 @@ def test_no_reading_no_true_total_and_no_difference_stands_in_any_file_S1_PRV_05
     value = max((one.value for one in waiting), key=abs)  # SQLite packs a small one shorter
     stored = value.to_bytes(6, "big", signed=True)  # the control: released values are found
     assert any(stored[at:] in seen for at in range(2))
-    bench.journal.close()
 
 
 def test_values_go_out_in_batches_and_stay_until_their_receipt(bench: Bench) -> None:
@@ -397,7 +384,6 @@ def test_old_values_expire_and_are_counted(tmp_path: Path) -> None:
     (account,) = bench.device.status("online").streams
     assert (account.created, account.expired) == (4, 3)
     assert len(bench.made) == 1
-    bench.journal.close()
 
 
 def test_changed_settings_end_the_series_and_begin_another(bench: Bench) -> None:
@@ -495,7 +481,6 @@ def test_without_randomness_nothing_is_released_AGT_11(tmp_path: Path) -> None:
     works[0] = True
     bench.push(500)
     assert len(bench.made) == 9
-    bench.journal.close()
 
 
 def test_a_clock_that_runs_away_releases_no_faster_than_time(bench: Bench) -> None:
@@ -582,7 +567,6 @@ def test_a_restored_curator_ends_its_chunk_when_a_receipt_tells_of_the_other_cop
     assert bench.device.health == "degraded: rollback"
     bench.clock.pass_s(86_400)
     assert bench.device.health == "ok"
-    bench.journal.close()
 
 
 def test_a_restored_curator_ends_its_chunk_when_its_own_status_tells_of_the_other_copy_PRV_19(
@@ -607,7 +591,6 @@ def test_a_restored_curator_ends_its_chunk_when_its_own_status_tells_of_the_othe
     assert [key_of(row) for row in bench.curated.series()] == [None, None]
     bench.push(900, slots=2, online=True)
     assert key_of(bench.curated.series()[-1]) not in (None, key)
-    bench.journal.close()
 
 
 @pytest.mark.parametrize(("table", "block"), [(WIDE, 4), (DEEP, 1)])
@@ -665,7 +648,6 @@ def test_a_curators_file_goes_on_in_the_local_mode_with_nothing_lost(tmp_path: P
     ledger = plain.ledger()
     assert ledger is not None
     assert ledger.floor >= last
-    plain.close()
 
 
 def test_slots_that_the_local_mode_reported_are_not_released(tmp_path: Path) -> None:
@@ -687,7 +669,6 @@ def test_slots_that_the_local_mode_reported_are_not_released(tmp_path: Path) -> 
     status = bench.device.status("online")
     assert [one.stream for one in parse_status(status.to_json()).streams] == [1, 256]
     assert status.ledger["reports"] == 1
-    bench.journal.close()
 
 
 def test_the_ledger_shows_both_modes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

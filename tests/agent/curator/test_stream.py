@@ -208,7 +208,6 @@ def test_the_account_adds_up_what_every_series_spent(tmp_path: Path) -> None:
     text = spending_text(facts)
     assert "curated power" in text
     assert "any one slot" in text
-    bench.journal.close()
 
 
 def test_sequential_renewal_is_charged_on_top(tmp_path: Path) -> None:
@@ -222,7 +221,6 @@ def test_sequential_renewal_is_charged_on_top(tmp_path: Path) -> None:
     assert series["choices"] == 3
     assert series["epsilon_per_reading"] == 1
     assert "sequential" in series["composition"]
-    bench.journal.close()
 
 
 def test_terms_change_with_whatever_releases_depend_on(tmp_path: Path) -> None:

@@ -78,14 +78,12 @@ def test_a_slots_value_enters_a_sum_and_a_report_and_pays_for_both(tmp_path: Pat
     assert list(told.values()) == [97, 1]
     spent = bench.device.status("online").ledger
     assert (spent["sums"], spent["summed_slots"], spent["reports"]) == (1, 96, 97)
-    bench.journal.close()
 
 
 def test_values_are_cut_to_the_homes_own_ceiling(tmp_path: Path) -> None:
     bench = SumsBench(tmp_path / "s.db", SUMS + "ceiling = 1000\n")
     bench.push(5000, -3, 999)
     assert [(one.n, one.sums) for one in bench.running] == [((3,), (1999,))]
-    bench.journal.close()
 
 
 def test_a_partly_seen_period_leaves_with_its_slots_and_a_hardly_seen_one_not_AGT_35(
@@ -99,7 +97,6 @@ def test_a_partly_seen_period_leaves_with_its_slots_and_a_hardly_seen_one_not_AG
     assert "a period is given up, 23 of 96 slots of it were seen" in caplog.text
     bench.push(None)
     assert bench.running == []
-    bench.journal.close()
 
 
 def test_a_period_that_is_over_leaves_without_another_value(tmp_path: Path) -> None:
@@ -112,7 +109,6 @@ def test_a_period_that_is_over_leaves_without_another_value(tmp_path: Path) -> N
     bench.device.housekeeping()
     bench.device.housekeeping()
     assert [one.n for one in bench.frames] == [(96,)]
-    bench.journal.close()
 
 
 # what a copy of the disk shows: PRV-25
@@ -180,7 +176,6 @@ def test_the_key_is_gone_with_the_period_PRV_25(tmp_path: Path, runtime: Path) -
     bench.push(None)
     assert len(bench.frames) == 1
     assert list(runtime.iterdir()) == []
-    bench.journal.close()
 
 
 @pytest.mark.parametrize("keep", ["run", "disk"])
@@ -194,7 +189,6 @@ def test_a_reboot_loses_the_period_so_far_but_where_its_owner_keeps_it_on_disk_A
     ((n,),) = [one.n for one in bench.frames]
     most, given_up = {"run": 55, "disk": 95}[keep], 5  # time goes on where it was last stored
     assert most - given_up <= n <= most
-    bench.journal.close()
 
 
 # kills, copies, clocks: AGT-34, AGT-36
@@ -207,7 +201,6 @@ def test_a_restart_goes_on_and_the_slot_between_is_no_loss_AGT_34(tmp_path: Path
         bench.restart()
     bench.push(None)
     assert [one.n for one in bench.frames] == [(96,)]
-    bench.journal.close()
 
 
 def test_a_copy_of_the_disk_cannot_go_on_with_a_period_nor_release_it_again_AGT_36(
@@ -229,7 +222,6 @@ def test_a_copy_of_the_disk_cannot_go_on_with_a_period_nor_release_it_again_AGT_
     assert late.running == []
     late.push(*[700] * 95, None)
     assert [one.period for one in late.frames] == [MIDNIGHT // 86_400 + 1]
-    late.journal.close()
 
 
 def test_a_proven_copy_books_what_the_other_may_release_and_skips_that_period_AGT_36(
@@ -247,7 +239,6 @@ def test_a_proven_copy_books_what_the_other_may_release_and_skips_that_period_AG
     bench.day()
     bench.push(None)
     assert [one.n for one in bench.frames] == [(96,)]
-    bench.journal.close()
 
 
 def test_a_clock_set_back_adds_no_slot_twice_and_ends_no_period_twice_AGT_36(
@@ -263,7 +254,6 @@ def test_a_clock_set_back_adds_no_slot_twice_and_ends_no_period_twice_AGT_36(
     bench.clock.step(-20 * SLOT_S)
     bench.push(*[500] * 21)
     assert [one.n for one in bench.frames] == [(96,)]
-    bench.journal.close()
 
 
 def test_a_clock_ahead_ends_a_period_early_and_it_is_never_ended_again_AGT_36(
@@ -284,7 +274,6 @@ def test_a_clock_ahead_ends_a_period_early_and_it_is_never_ended_again_AGT_36(
     assert periods[0] == first
     assert first < periods[1]
     assert periods[1:] == sorted(periods[1:])
-    bench.journal.close()
 
 
 @pytest.mark.parametrize(
@@ -313,7 +302,6 @@ def test_another_mode_share_window_or_layout_begins_with_a_silent_window_AGT_35(
     bench.push(500, 500)
     (running,) = bench.running
     assert running.slots in (1, 2)
-    bench.journal.close()
 
 
 def test_a_new_layout_begins_with_a_period_that_overlaps_none_before_AGT_35(
@@ -332,7 +320,6 @@ def test_a_new_layout_begins_with_a_period_that_overlaps_none_before_AGT_35(
     assert [row.slots for row in days] == [96] * (to_next_week - 2)
     assert (week.until_s - week.first_s, week.slots) == (7 * 86_400, 7 * 96)
     assert week.first_s == MIDNIGHT + to_next_week * 86_400
-    bench.journal.close()
 
 
 def test_a_changed_ceiling_takes_effect_with_the_next_period_AGT_35(tmp_path: Path) -> None:
@@ -344,7 +331,6 @@ def test_a_changed_ceiling_takes_effect_with_the_next_period_AGT_35(tmp_path: Pa
     bench.push(None)
     assert [(one.n, one.span) for one in bench.frames] == [((96,), 4000), ((96,), 1000)]
     assert [row.epsilon / row.slots <= 2 for row in bench.sums.released()] == [True, True]
-    bench.journal.close()
 
 
 def test_an_agent_away_for_part_of_a_period_releases_what_it_saw_AGT_35(tmp_path: Path) -> None:
@@ -355,7 +341,6 @@ def test_an_agent_away_for_part_of_a_period_releases_what_it_saw_AGT_35(tmp_path
     bench.start()
     bench.device.housekeeping()
     assert [one.n for one in bench.frames] == [(40,)]
-    bench.journal.close()
 
 
 def test_a_lost_state_begins_with_a_silence_and_counts_nothing_of_before_AGT_35(
@@ -371,7 +356,6 @@ def test_a_lost_state_begins_with_a_silence_and_counts_nothing_of_before_AGT_35(
     assert bench.running == []
     bench.push(*[500] * 3)
     assert bench.running[0].n[0] <= 3
-    bench.journal.close()
 
 
 def test_without_randomness_a_period_waits_and_its_sum_is_not_lost(tmp_path: Path) -> None:
@@ -390,4 +374,3 @@ def test_without_randomness_a_period_waits_and_its_sum_is_not_lost(tmp_path: Pat
     is_dry = False
     bench.push(500)
     assert [one.n for one in bench.frames] == [(96,)]
-    bench.journal.close()

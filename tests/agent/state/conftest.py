@@ -1,6 +1,5 @@
 """Devices for the tests of the state."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,11 +11,10 @@ from tests.agent.state.device_bench import Bench
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Iterator[Bench]:
+def bench(tmp_path: Path) -> Bench:
     made = Bench(tmp_path / "s.db")
     made.pass_slots(2)  # a new device's window is spent at first
-    yield made
-    made.journal.close()
+    return made
 
 
 @pytest.fixture

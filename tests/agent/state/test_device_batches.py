@@ -63,7 +63,6 @@ def test_batches_are_made_no_faster_than_their_interval(tmp_path: Path) -> None:
     assert len(bench.keys) == 3
     bench.device.pack_waiting(at_once=True)
     assert len(bench.keys) == 4
-    bench.journal.close()
 
 
 def test_a_batch_is_the_same_bytes_however_often_it_is_sent_PRV_02(running: Bench) -> None:
@@ -133,7 +132,6 @@ def test_batches_beyond_the_age_limit_are_given_up_and_counted_AGT_16(
         "gave up 5 unconfirmed batches and 0 unsent reports older than the age limit"
     ]
     assert bench.taken() == bench.keys
-    bench.journal.close()
 
 
 def test_reports_that_never_found_a_link_are_given_up_too_and_counted_AGT_16(
@@ -152,7 +150,6 @@ def test_reports_that_never_found_a_link_are_given_up_too_and_counted_AGT_16(
     kept = len(decode(bench.payload(key) or b"").slots)
     assert stream.created == 300 == stream.expired + kept
     assert kept == 96
-    bench.journal.close()
 
 
 def test_each_report_made_is_kept_settled_or_expired_and_the_count_says_so(tmp_path: Path) -> None:
@@ -176,7 +173,6 @@ def test_each_report_made_is_kept_settled_or_expired_and_the_count_says_so(tmp_p
     assert stream.expired > 0
     assert settled > 0
     assert stream.created == 240 == settled + stream.expired + len(bench.made)
-    bench.journal.close()
 
 
 def test_a_batch_without_a_receipt_is_due_again_after_two_intervals(running: Bench) -> None:
@@ -251,7 +247,6 @@ def test_while_nothing_can_be_stored_nothing_is_drawn_and_plans_and_receipts_wai
     assert device.accept_receipt(covered) == 1
     said = [record.message for record in caplog.records if "stored" in record.message]
     assert len(said) == 1
-    journal.close()
 
 
 @pytest.mark.parametrize("late_s", [0, 100, SLOT_S - 1])
@@ -281,4 +276,3 @@ def test_run_and_status_name_one_end_of_a_silence_also_after_a_restart(
     caplog.clear()
     bench.restart()
     assert not caplog.records, "the silence is over"
-    bench.journal.close()

@@ -151,7 +151,6 @@ def test_two_stored_plans_of_one_stream_id_are_not_both_taken_up(tmp_path: Path)
     bench.live(3)
     assert {epoch for _, epoch in bench.made} == {1}
     assert [stream.stream for stream in bench.status.streams] == [1]
-    bench.journal.close()
 
 
 def test_epochs_of_another_fleet_count_for_nothing_PLN_06_PLN_08(tmp_path: Path) -> None:
@@ -175,7 +174,6 @@ def test_epochs_of_another_fleet_count_for_nothing_PLN_06_PLN_08(tmp_path: Path)
     bench.restart()
     assert bench.device.accept_plan("energy_import", plan(2, "energy_import", 2, "lane")) is None
     assert bench.device.accept_plan("power", plan(2, "power", 1, "lane")) == "epoch"
-    bench.journal.close()
 
 
 def test_plans_of_streams_not_configured_and_plans_on_anothers_topic_are_refused(
@@ -193,7 +191,6 @@ def test_plans_of_streams_not_configured_and_plans_on_anothers_topic_are_refused
     bench.pass_slots()
     bench.live(1)
     assert [stream.stream for stream in bench.status.streams] == [1, 2]
-    bench.journal.close()
 
 
 def test_the_plan_in_force_and_its_epoch_survive_a_restart_PLN_06(running: Bench) -> None:

@@ -103,7 +103,6 @@ def test_a_slot_given_up_for_want_of_randomness_costs_nothing_and_stays_below_th
     assert 0 < len(made) == bench.status.ledger["reports"]
     for start in range(SLOT, made[-1]):
         assert sum(start <= slot < start + 7 for slot in made) <= 3
-    bench.journal.close()
 
 
 def test_a_ledger_that_cannot_be_drawn_is_opened_as_soon_as_there_is_randomness_AGT_11(
@@ -120,7 +119,6 @@ def test_a_ledger_that_cannot_be_drawn_is_opened_as_soon_as_there_is_randomness_
         bench.live(30)
     first = SLOT + 31 + 10  # the window counts as spent from then, not from the start
     assert [slot for slot, _ in bench.made] == list(range(first, SLOT + 60))
-    bench.journal.close()
 
 
 def test_a_changed_window_that_cannot_be_drawn_keeps_the_device_silent_AGT_11(
@@ -222,7 +220,6 @@ def test_no_word_outlives_a_claim_or_the_opening_of_a_ledger_PRV_06(
         bench.live(1)
         assert tap.asked == asked + 1  # the report was drawn from a block of its own
         assert not any(words_in(draw))
-    bench.journal.close()
 
 
 def test_the_block_is_not_empty_while_a_report_is_drawn(tmp_path: Path) -> None:
@@ -230,4 +227,3 @@ def test_the_block_is_not_empty_while_a_report_is_drawn(tmp_path: Path) -> None:
     bench = Bench(tmp_path / "s.db")
     bench.device.core.draw(1 << 64)
     assert any(words_in(bench.device.core.draw))
-    bench.journal.close()

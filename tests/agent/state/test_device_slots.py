@@ -65,7 +65,6 @@ def test_slots_that_did_not_report_leave_no_credit_for_a_fast_clock_AGT_10(tmp_p
         bench.clock.step(SLOT_S)
         bench.close()
     assert bench.status.ledger["reports"] <= before + 2
-    bench.journal.close()
 
 
 @pytest.mark.parametrize("back_s", [3600, DAY_S, T0])
@@ -99,7 +98,6 @@ def test_a_device_without_state_waits_a_window_and_skips_the_current_slot_PRV_12
     bench.device.accept_plan("power", make_plan().to_json())
     bench.live(30)
     assert [slot for slot, _ in bench.made] == list(range(SLOT + 10, SLOT + 30))
-    bench.journal.close()
 
 
 @pytest.mark.parametrize("wrong_s", [0, T0 + TEN_YEARS_S])
@@ -121,7 +119,6 @@ def test_the_window_is_spent_from_when_the_clock_is_sane_not_from_a_wrong_time_P
     bench.device.trust_clock()
     bench.live(30)
     assert [slot for slot, _ in bench.made] == list(range(SLOT + 10, SLOT + 30))
-    bench.journal.close()
 
 
 def test_until_the_clock_is_sane_nothing_is_claimed_or_expired_AGT_10(running: Bench) -> None:
@@ -151,7 +148,6 @@ def test_any_window_holds_at_most_k_reports_over_restarts(tmp_path: Path) -> Non
         assert sum(start <= slot < start + 11 for slot in made) <= 5
     assert sum(SLOT + 12 <= slot < SLOT + 12 + 99 for slot in made) == 45
     assert bench.status.ledger["reports"] == len(made)
-    bench.journal.close()
 
 
 def test_a_changed_window_takes_effect_after_as_many_silent_slots(running: Bench) -> None:
@@ -207,7 +203,6 @@ def test_a_clock_stepped_from_slot_to_slot_gains_no_report_AGT_22(tmp_path: Path
     assert 0 < gained <= 8
     slots = [slot for slot, _ in bench.made]
     assert len(slots) == len(set(slots))
-    bench.journal.close()
 
 
 def test_a_new_devices_silence_is_not_stepped_over_AGT_22(tmp_path: Path) -> None:
@@ -215,7 +210,6 @@ def test_a_new_devices_silence_is_not_stepped_over_AGT_22(tmp_path: Path) -> Non
     bench.device.accept_plan("power", make_plan().to_json())
     stepped(bench, DAY_S - 3600)
     assert bench.made == []
-    bench.journal.close()
 
 
 def test_a_reboot_costs_the_time_that_it_took_and_no_window_AGT_22(tmp_path: Path) -> None:
@@ -235,7 +229,6 @@ def test_a_reboot_costs_the_time_that_it_took_and_no_window_AGT_22(tmp_path: Pat
         bench.restart()
     honest = 20 * 40 * 8 / 97
     assert honest * 0.65 < len(bench.made) <= honest + 8
-    bench.journal.close()
 
 
 def test_a_clock_once_ahead_by_years_mutes_for_one_window_and_says_so_AGT_23(
@@ -262,7 +255,6 @@ def test_a_clock_once_ahead_by_years_mutes_for_one_window_and_says_so_AGT_23(
     assert bench.device.health == "ok"
     slots = [slot for slot, _ in bench.made]
     assert len(slots) == len(set(slots))
-    bench.journal.close()
 
 
 def test_another_slot_length_mutes_for_one_window_and_says_so_AGT_24(tmp_path: Path) -> None:
@@ -281,7 +273,6 @@ def test_another_slot_length_mutes_for_one_window_and_says_so_AGT_24(tmp_path: P
     bench.live(107)
     assert len(bench.made) == before + 8
     assert bench.device.health == "ok"
-    bench.journal.close()
 
 
 def test_at_the_end_of_its_lifetime_a_device_is_silent_said_before_and_after_AGT_27(
@@ -305,7 +296,6 @@ def test_at_the_end_of_its_lifetime_a_device_is_silent_said_before_and_after_AGT
     bench.restart(**life)
     bench.live(10)
     assert bench.status.ledger["reports"] == 40
-    bench.journal.close()
 
 
 def test_of_reports_that_nobody_heard_of_nothing_tells_AGT_25(tmp_path: Path) -> None:
@@ -322,7 +312,6 @@ def test_of_reports_that_nobody_heard_of_nothing_tells_AGT_25(tmp_path: Path) ->
     bench.live(5)
     assert set(bench.made) == unheard
     assert bench.device.health == "ok"
-    bench.journal.close()
 
 
 def test_a_restart_takes_a_looser_file_that_a_reload_refuses(running: Bench) -> None:
@@ -353,4 +342,3 @@ def test_a_lost_state_is_no_rollback_but_its_own_window_AGT_25_PRV_12(tmp_path: 
     assert bench.device.accept_receipt(receipt(account.next - 1)) == 0
     assert bench.device.health == "ok"
     assert bench.status.streams == ()
-    bench.journal.close()

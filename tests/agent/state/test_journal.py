@@ -6,7 +6,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -76,11 +76,10 @@ def content(journal: Journal) -> tuple[object, ...]:
 
 
 @pytest.fixture
-def journal(tmp_path: Path) -> Iterator[Journal]:
+def journal(tmp_path: Path) -> Journal:
     made = Journal(tmp_path / "s.db")
     made.save_ledger(fresh_ledger())
-    yield made
-    made.close()
+    return made
 
 
 # one commit
@@ -116,7 +115,6 @@ def test_only_its_owner_may_read_the_state(tmp_path: Path) -> None:
     commit_claim(journal, fresh_ledger())
     modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
     assert modes == dict.fromkeys(("s.db", "s.db-wal", "s.db-shm", "s.db.lock"), 0o600)
-    journal.close()
 
 
 def test_what_earlier_versions_left_open_is_closed_to_others(tmp_path: Path) -> None:
@@ -134,7 +132,6 @@ def test_what_earlier_versions_left_open_is_closed_to_others(tmp_path: Path) -> 
     assert journal.ledger() == kept
     modes = {path.name: path.stat().st_mode & 0o777 for path in (tmp_path / "other").iterdir()}
     assert modes == dict.fromkeys(("s.db", "s.db-wal", "s.db-shm", "s.db.lock"), 0o640)
-    journal.close()
 
 
 @pytest.mark.parametrize(
@@ -173,7 +170,6 @@ def test_what_was_committed_is_there_after_a_restart(tmp_path: Path) -> None:
     assert journal.set_aside is None
     assert before[0] == ledger
     assert before[1] == [StreamStatus(1, 1, 2, 1, 3, 0, series=SERIES, since=SLOT + 1)]
-    journal.close()
 
 
 def test_reports_that_a_batch_carries_wait_no_longer(journal: Journal) -> None:
@@ -212,7 +208,6 @@ def test_a_series_that_begins_is_numbered_from_one_and_the_batches_before_stay(
     journal.close()
     again = Journal(path)
     assert again.set_aside is None
-    again.close()
 
 
 def test_as_many_series_are_known_as_receipts_tell_of_and_those_of_batches(
@@ -291,7 +286,6 @@ def test_each_stream_is_charged_what_it_lost_itself(tmp_path: Path) -> None:
             (260, SLOT + 3),
             (265, SLOT + 3),
         ]
-    journal.close()
 
 
 def test_it_says_up_to_which_slot_a_curator_took(tmp_path: Path) -> None:
@@ -303,7 +297,6 @@ def test_it_says_up_to_which_slot_a_curator_took(tmp_path: Path) -> None:
     assert journal.released_until() == SLOT
     curated.commit_series(rows[1:])
     assert journal.released_until() == SLOT + 7
-    journal.close()
 
 
 def test_the_newest_plan_of_a_name_is_kept(journal: Journal) -> None:
@@ -830,7 +823,6 @@ def test_a_deleted_file_spends_the_window_PRV_12(tmp_path: Path, stopped: Path) 
     journal = Journal(directory / "s.db")
     assert journal.set_aside is None
     assert content(journal) == before
-    journal.close()
 
 
 def test_an_old_copy_put_back_is_not_believed_PRV_12(tmp_path: Path) -> None:
@@ -845,7 +837,6 @@ def test_an_old_copy_put_back_is_not_believed_PRV_12(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "s.db")
     assert journal.set_aside is not None
     assert journal.ledger() is None
-    journal.close()
 
 
 def test_the_file_begun_after_a_damaged_one_is_sound_before_its_first_commit(

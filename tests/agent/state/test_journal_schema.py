@@ -91,7 +91,6 @@ def test_a_batch_of_released_values_is_what_its_row_says_or_the_file_is_damaged(
     journal.close()
     again = Journal(tmp_path / "s.db")
     assert (again.set_aside is None) == (again.keys() == [key]) == (not wrong)
-    again.close()
 
 
 @pytest.mark.parametrize("wrong", [0, 1])
@@ -110,7 +109,6 @@ def test_a_batch_of_a_periods_sums_is_what_its_row_says_or_the_file_is_damaged(
     journal.close()
     again = Journal(tmp_path / "s.db")
     assert (again.set_aside is None) == (again.keys() == [key]) == (not wrong)
-    again.close()
 
 
 def test_batches_v1_numbered_above_their_slots_are_packed_in_a_series_AGT_28(
@@ -134,7 +132,6 @@ def test_batches_v1_numbered_above_their_slots_are_packed_in_a_series_AGT_28(
     assert journal.series() == [BatchSeries(1, 0, 0, 60, 15 * SLOT)]
     (account,) = journal.status()
     assert (account.created, account.expired, account.oldest) == (8, 2, SLOT)
-    journal.close()
 
 
 @pytest.mark.parametrize("version", range(1, SCHEMA))
@@ -161,7 +158,6 @@ def test_a_brought_up_file_takes_the_next_claim(tmp_path: Path) -> None:
     journal.commit(Claim(charged, (Report(1, SLOT + 4, 1, 9),)), [], begun(1, base=SLOT))
     assert [report.slot for report in journal.waiting()] == [SLOT + 2, SLOT + 3, SLOT + 4]
     assert journal.status()[0].created == 7
-    journal.close()
 
 
 @pytest.mark.parametrize(
@@ -183,7 +179,6 @@ def test_a_migration_that_fails_anywhere_leaves_the_old_file_AGT_21(
     journal = Journal(tmp_path / "s.db")
     assert journal.set_aside is None
     check_content(journal)
-    journal.close()
 
 
 def test_a_reader_of_an_old_file_changes_nothing(tmp_path: Path) -> None:
@@ -205,7 +200,6 @@ def test_a_damaged_old_file_is_set_aside_and_not_brought_up(tmp_path: Path) -> N
     journal = Journal(tmp_path / "s.db")
     assert journal.set_aside is not None
     assert journal.ledger() is None
-    journal.close()
 
 
 # what a slot writes, in pages of 512 bytes with their heads in the log
@@ -262,7 +256,6 @@ def test_beyond_the_size_limit_the_oldest_is_given_up_and_counted(
         for key, _, _ in device.take_messages(0):
             assert device.payload(key) is not None
             device.delivery.acknowledged(key, 0)
-    journal.close()
 
 
 def test_below_the_limit_nothing_is_given_up(tmp_path: Path) -> None:
@@ -271,7 +264,6 @@ def test_below_the_limit_nothing_is_given_up(tmp_path: Path) -> None:
     assert len(journal.keys()) == 200
     assert journal.shed(200 * 63) == []
     assert len(journal.shed(200 * 63 - 1)) == 1
-    journal.close()
 
 
 def test_waiting_reports_given_up_are_charged_to_their_own_stream(tmp_path: Path) -> None:
@@ -290,7 +282,6 @@ def test_waiting_reports_given_up_are_charged_to_their_own_stream(tmp_path: Path
     assert journal.waiting() == [reports[-1]]
     assert journal.shed_counts() == {4: 1, 6: 2, 9: 1}
     assert {one.stream: one.expired for one in journal.status()} == {4: 1, 6: 2, 9: 1}
-    journal.close()
 
 
 @pytest.mark.parametrize("room", [0, 1, 5])
@@ -308,7 +299,6 @@ def test_waiting_reports_are_given_up_after_the_batches_oldest_first(
     journal.close()
     reopened = Journal(tmp_path / "s.db")
     assert reopened.set_aside is None
-    reopened.close()
 
 
 @pytest.mark.parametrize(

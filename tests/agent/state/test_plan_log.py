@@ -1,7 +1,6 @@
 """Plans in time: how long each stays, what the owner reads of them, what a flood leaves behind."""
 
 import json
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -61,10 +60,8 @@ class Home:
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Iterator[Home]:
-    made = Home(tmp_path)
-    yield made
-    made.journal.close()
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path)
 
 
 def test_a_plan_dated_ahead_is_refused_and_looked_at_again_until_its_time_PLN_18(
@@ -223,7 +220,6 @@ def test_a_device_that_took_a_plan_at_the_top_is_repaired_without_its_ledger_PLN
     home.begin()
     assert home.journal.ledger() == ledger
     assert home.offer(make_plan(2, theta=1500)) is None
-    home.journal.close()
 
 
 def test_a_plan_an_hour_at_the_top_leaves_room_for_the_next_PLN_15(tmp_path: Path) -> None:
@@ -235,7 +231,6 @@ def test_a_plan_an_hour_at_the_top_leaves_room_for_the_next_PLN_15(tmp_path: Pat
         assert home.offer(make_plan(epoch + 25)) == "epoch"
         assert home.offer(make_plan(epoch + 1)) == "held"  # until the hour is over
         home.clock.pass_s(3600)
-    home.journal.close()
 
 
 def test_the_owner_reads_what_plans_may_ask_and_what_came(

@@ -1,6 +1,5 @@
 """A device's series of batch numbers, and what receipts, true or forged, can do to it."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -27,22 +26,6 @@ def signer(tmp_path_factory: pytest.TempPathFactory) -> Signer:
     path = tmp_path_factory.mktemp("key") / "key"
     make_key(path)
     return read_signer(path)
-
-
-@pytest.fixture(autouse=True)
-def closed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Close every state that a test opened: from Python 3.13 on what is left open is told."""
-    opened: list[Bench] = []
-    start = Bench.start
-
-    def noted(bench: Bench, *, trusted: bool = True) -> None:
-        start(bench, trusted=trusted)
-        opened.append(bench)
-
-    monkeypatch.setattr(Bench, "start", noted)
-    yield
-    for bench in opened:
-        bench.journal.close()
 
 
 @pytest.fixture
@@ -102,7 +85,6 @@ def test_a_restored_state_is_found_by_a_signed_receipt_and_sits_out_a_window_AGT
     assert bench.status.ledger["reports"] >= kept + len(other_life) + len(bench.made)
     (after,) = bench.status.streams
     assert after.created == after.expired + len(bench.made)
-    bench.journal.close()
 
 
 def test_a_restored_state_that_anybody_may_have_lied_about_is_silent_and_loses_nothing_yet_AGT_25(
@@ -136,7 +118,6 @@ def test_a_restored_state_that_anybody_may_have_lied_about_is_silent_and_loses_n
     assert bench.send() == bench.keys
     assert not {slot for slot, _ in bench.made} & other_life
     assert bench.device.health == "ok"
-    bench.journal.close()
 
 
 def forged(lie: str, own: StreamStatus, slot: int) -> Receipt:
@@ -187,7 +168,6 @@ def test_a_forged_receipt_costs_a_silence_and_no_report_no_budget_no_copy_NET_24
     restored(bench, place)
     bench.device.accept_receipt(receipt(account.next - 1, series=account.series))
     assert bench.device.health == "degraded: rollback"
-    bench.journal.close()
 
 
 def test_unknown_streams_in_receipts_are_no_streams_of_ours_NET_24(running: Bench) -> None:
@@ -232,7 +212,6 @@ def test_another_slot_length_begins_another_series_and_what_waited_stays_AGT_28(
     new = [one for one in frames if one.series != frame.series]
     assert [one.batch for one in new] == [1, 2]
     assert len(frames) == 3
-    bench.journal.close()
 
 
 @pytest.mark.parametrize("days", [30, 365])
@@ -256,7 +235,6 @@ def test_a_clock_that_had_been_ahead_begins_another_series_AGT_23_AGT_29(
     assert len(of_now) >= 2
     assert not {slot for one in of_now for slot in one.slots} & ahead
     assert {slot for one in frames for slot in one.slots} >= ahead
-    bench.journal.close()
 
 
 # who a receipt is of
@@ -283,7 +261,6 @@ def test_with_keys_no_receipt_is_taken_but_one_they_signed_for_this_device_NET_2
     ):
         with pytest.raises(MessageError):
             bench.device.read_receipt(forged)
-    bench.journal.close()
 
 
 def test_without_keys_a_receipt_is_taken_signed_or_not_and_of_both_versions(
@@ -294,4 +271,3 @@ def test_without_keys_a_receipt_is_taken_signed_or_not_and_of_both_versions(
     assert bench.device.read_receipt(told.to_json()) == told
     assert bench.device.read_receipt(signer.wrap(told.to_json(), RECEIPT_CONTEXT)) == told
     assert bench.device.read_receipt(old.to_json()) == old
-    bench.journal.close()

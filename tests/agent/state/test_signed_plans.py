@@ -4,7 +4,6 @@ import logging
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import replace as with_fields
 from pathlib import Path
 
@@ -65,10 +64,8 @@ class Signed:
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Iterator[Signed]:
-    made = Signed(tmp_path)
-    yield made
-    made.journal.close()
+def home(tmp_path: Path) -> Signed:
+    return Signed(tmp_path)
 
 
 def code(refusal: str | None) -> str:
