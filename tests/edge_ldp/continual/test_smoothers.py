@@ -85,9 +85,3 @@ def test_weights_begin_with_nothing() -> None:
 def test_states_that_cannot_be_are_refused(name: str, state: list[int]) -> None:
     with pytest.raises(ParameterError):
         SMOOTHERS[name]().restore(state)
-
-
-def test_parameters_that_cannot_be_are_refused() -> None:
-    for make in (lambda: Moving(0), lambda: Moving(5000), lambda: Exponential(F(0))):
-        with pytest.raises(ParameterError):
-            make()

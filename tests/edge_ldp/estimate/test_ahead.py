@@ -97,9 +97,6 @@ def test_what_does_not_fit_is_refused() -> None:
         state = state.grown(mean_answer(state, np.full(4, 0.25)))
     with pytest.raises(ParameterError, match="last round"):
         state.grown(mean_answer(state, np.full(4, 0.25)))
-    for size in (1, 0, 2.0):
-        with pytest.raises(ParameterError):
-            ahead(size)  # type: ignore[arg-type] # that is the test
 
 
 def test_atoms_are_found_among_a_thousand_categories() -> None:

@@ -1,6 +1,5 @@
 import sys
-from collections.abc import Sequence
-from math import inf, nan
+from math import inf
 
 import numpy as np
 import pytest
@@ -78,34 +77,6 @@ def test_edges_are_the_encoders_buckets() -> None:
         bucket = to_bucket(value, -5, 17, 7)
         assert edges[bucket] <= value < edges[bucket + 1]
     assert edges[-1] == 18
-
-
-@pytest.mark.parametrize(
-    ("probabilities", "edges"),
-    [
-        ([], [0]),
-        ([0.5, 0.4], [0, 1, 2]),
-        ([1.5, -0.5], [0, 1, 2]),
-        ([nan, 1.0], [0, 1, 2]),
-        ([1.0], [0, 0]),
-        ([1.0], [0, inf]),
-        ([0.5, 0.5], [0, 1]),
-        ([[0.5], [0.5]], [0, 1]),
-    ],
-)
-def test_what_is_no_density_is_refused(probabilities: Sequence[float], edges: list[float]) -> None:
-    with pytest.raises(ParameterError):
-        density(probabilities, edges)
-
-
-def test_arguments_out_of_range_are_refused() -> None:
-    x = density([1.0], [0, 4])
-    for p in (-0.1, 1.1, nan):
-        with pytest.raises(ParameterError):
-            x.quantile(p)
-    for lo, hi in ((2, 1), (nan, 1)):
-        with pytest.raises(ParameterError):
-            x.range(lo, hi)
 
 
 def test_its_arrays_are_copies_that_cannot_be_changed() -> None:

@@ -246,14 +246,6 @@ def test_AGG_12_codes_that_no_device_can_send_are_refused(estimator: Estimator) 
         estimator(mechanism, counts)
 
 
-@pytest.mark.parametrize("estimator", [em, ems])
-def test_settings_out_of_range_are_refused(estimator: Estimator) -> None:
-    counts = np.ones(SMALL[0].code_count)
-    for keywords in ({"tolerance": -1.0}, {"tolerance": float("nan")}, {"max_iterations": 0}):
-        with pytest.raises(ParameterError):
-            estimator(SMALL[0], counts, **keywords)
-
-
 @pytest.mark.parametrize("strength", [0.0, 0.003, 0.3, 0.5, 1.0, 3.2])
 @pytest.mark.parametrize("size", [2, 3, 9, 28, 29, 100])
 def test_a_strength_is_passes_of_a_narrower_kernel(size: int, strength: float) -> None:

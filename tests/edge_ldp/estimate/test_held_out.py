@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 
 from edge_ldp import Hybrid, Mechanism, SquareWave
-from edge_ldp.device.errors import ParameterError
 from edge_ldp.errors import CountsError, NoReportsError
 from edge_ldp.estimate import ems
 from edge_ldp.estimate.em import ONE_CODE
@@ -85,9 +84,6 @@ def test_bad_input_is_refused() -> None:
         held_out(WAVE, np.zeros(WAVE.code_count), rng=rng)
     with pytest.raises(CountsError):
         held_out(WAVE, np.full(WAVE.code_count, 0.5), rng=rng)
-    for strengths in ((), (-1.0,)):
-        with pytest.raises(ParameterError, match="strength"):
-            held_out(WAVE, np.ones(WAVE.code_count), rng=rng, strengths=strengths)
 
 
 def test_no_strength_is_tried_beyond_one_that_is_clearly_worse() -> None:

@@ -3,7 +3,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edge_ldp.device.errors import ParameterError
 from edge_ldp.errors import CountsError
 from edge_ldp.estimate.hierarchy import FrequencyTree, consistency, hh, hh_levels, regular_tree
 from edge_ldp.estimate.pure import Supports, supports
@@ -116,6 +115,3 @@ def test_levels_of_another_tree_are_refused() -> None:
     for wrong, size in ((levels[:1], 16), (levels[::-1], 16), (levels, 17), (levels, 4), ([], 4)):
         with pytest.raises(CountsError):
             hh_levels(wrong, size)
-    for size, fanout in ((0, 4), (4, 1)):
-        with pytest.raises(ParameterError):
-            regular_tree(size, fanout)

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from edge_ldp import Hybrid, Mechanism, Piecewise, SquareWave, StochasticRounding
-from edge_ldp.device.errors import ParameterError
 from edge_ldp.errors import CountsError, NoReportsError
 from edge_ldp.estimate import em
 from edge_ldp.estimate.density import edges_of
@@ -150,17 +149,3 @@ def test_nothing_reported_and_damaged_counts_are_told_apart() -> None:
     one = none.copy()
     one[3] = 1
     assert np.isfinite(joint([Evidence(wave, one)], EDGES).probabilities).all()
-
-
-def test_arguments_that_make_no_sense_are_refused() -> None:
-    evidence = [Evidence(VIEWED[0], np.ones(VIEWED[0].code_count))]
-    with pytest.raises(ParameterError):
-        joint(evidence, EDGES, smoothing=1.1)
-    with pytest.raises(ParameterError):
-        joint(evidence, EDGES, tolerance=float("nan"))
-    with pytest.raises(ParameterError):
-        joint(evidence, EDGES, max_iterations=0)
-    with pytest.raises(ParameterError):
-        cells(5, 5)
-    with pytest.raises(ParameterError):
-        cells(0, 5, finest=0)

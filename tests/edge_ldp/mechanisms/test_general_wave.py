@@ -63,30 +63,6 @@ def test_the_half_width_can_be_chosen() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "name"),
-    [
-        ({"top": -0.1}, "top"),
-        ({"top": 1.5}, "top"),
-        ({"top": float("nan")}, "top"),
-        ({"top": "wide"}, "top"),
-        ({"b": -1}, "b"),
-        ({"b": float("inf")}, "b"),
-        ({"b": 10**6}, "b"),
-        ({"size": 1}, "size"),
-        ({"size": 2000}, "size"),
-        ({"epsilon": 0}, "epsilon"),
-        ({"high": 0}, "high"),
-    ],
-    ids=str,
-)
-def test_a_wave_that_is_none_is_refused_by_name(changes: dict[str, Any], name: str) -> None:
-    fit: dict[str, Any] = {"epsilon": 1, "low": 0, "high": 999, "size": 64}
-    with pytest.raises(ParameterError) as refused:
-        GeneralWave(**(fit | changes))
-    assert refused.value.name == name
-
-
-@pytest.mark.parametrize(
     ("shape", "name"),
     [
         (None, "profile"),

@@ -292,31 +292,6 @@ def test_epsilon_is_the_log_of_the_ratio(m: Mechanism) -> None:
 # Misuse
 
 
-@pytest.mark.parametrize(
-    ("kind", "wrong", "name"),
-    [
-        (SquareWave, {"low": 5, "high": 5}, "high"),
-        (SquareWave, {"low": 6, "high": 5}, "high"),
-        (SquareWave, {"low": 0, "high": 1 << 48}, "high"),
-        (SquareWave, {"low": 0.0, "high": 9}, "low"),
-        (SquareWave, {"low": 0, "high": True}, "high"),
-        (SquareWave, {"low": 0, "high": 9, "size": 11}, "size"),
-        (SquareWave, {"low": 0, "high": 9, "size": 1}, "size"),
-        (SquareWave, {"low": 0, "high": 9, "size": 2.5}, "size"),
-        (Piecewise, {"low": 0, "high": 9, "size": 65_537}, "size"),
-        (Piecewise, {"low": 0, "high": 9, "size": 65_536}, "size"),
-        (Hybrid, {"low": 0, "high": 9, "epsilon": 0}, "epsilon"),
-        (StochasticRounding, {"low": 0, "high": 9, "epsilon": 33}, "epsilon"),
-    ],
-)
-def test_wrong_parameters_are_refused_by_name(
-    kind: Any, wrong: dict[str, object], name: str
-) -> None:
-    with pytest.raises(ParameterError) as refused:
-        kind(**({"epsilon": 1} | wrong))
-    assert refused.value.name == name
-
-
 @pytest.mark.parametrize("value", [1.0, True, "1", None, Decimal(1), np.float64(1)])
 def test_only_integers_are_randomised(value: Any) -> None:
     with pytest.raises(ParameterError):

@@ -92,51 +92,6 @@ def test_the_public_names_are_these() -> None:
     ]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(
-    ("wrong", "name"),
-    [
-        ({"epsilon": 0}, "epsilon"),
-        ({"epsilon": -1}, "epsilon"),
-        ({"epsilon": float("nan")}, "epsilon"),
-        ({"epsilon": 33}, "epsilon"),
-        ({"size": 1}, "size"),
-        ({"size": -4}, "size"),
-        ({"size": 1 << 32}, "size"),
-        ({"size": True}, "size"),
-        ({"size": 8.0}, "size"),
-        ({"size": "8"}, "size"),
-    ],
-)
-def test_wrong_parameters_are_refused_by_name(
-    kind: Any, wrong: dict[str, object], name: str
-) -> None:
-    with pytest.raises(ParameterError) as refused:
-        kind(**({"epsilon": 1, "size": 8} | wrong))
-    assert refused.value.name == name
-
-
-@pytest.mark.parametrize(
-    ("kind", "wrong", "name"),
-    [
-        (Grr, {"size": 65_537}, "size"),
-        (Olh, {"epsilon": 12}, "epsilon"),
-        (Olh, {"size": 1 << 31}, "size"),
-        (Hierarchy, {"epsilon": 12, "size": 100_000}, "epsilon"),
-        (Hierarchy, {"size": (1 << 30) + 1}, "size"),
-        (Hierarchy, {"fanout": 1}, "fanout"),
-        (Hierarchy, {"fanout": 65_537}, "fanout"),
-        (Hierarchy, {"fanout": 2.0}, "fanout"),
-    ],
-)
-def test_what_codes_and_hashes_cannot_carry_is_refused_by_name(
-    kind: Any, wrong: dict[str, object], name: str
-) -> None:
-    with pytest.raises(ParameterError) as refused:
-        kind(**({"epsilon": 1, "size": 8} | wrong))
-    assert refused.value.name == name
-
-
 TREE = Hierarchy(epsilon=2, size=40).to_plan()
 LEVELS: Any = TREE["levels"]
 

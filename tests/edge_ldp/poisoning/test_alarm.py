@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from edge_ldp import Hybrid, Mechanism, SquareWave
-from edge_ldp.device.errors import ParameterError
 from edge_ldp.errors import CountsError, NoReportsError
 from edge_ldp.mechanisms import Tuned
 from edge_ldp.poisoning.alarm import Alarm, alarm, largest_shift, misfit
@@ -89,12 +88,6 @@ def test_damaged_counts_and_arguments_are_typed_errors() -> None:
         raised(WAVE, np.ones(WAVE.code_count + 1))
     with pytest.raises(CountsError):
         raised(WAVE, np.full(WAVE.code_count, np.nan))
-    for rate in (0.0, 1.0, float("nan")):
-        with pytest.raises(ParameterError):
-            raised(WAVE, np.ones(WAVE.code_count), false_alarm=rate)
-    for share in (-0.1, 1.1, float("nan")):
-        with pytest.raises(ParameterError):
-            largest_shift(WAVE, share)
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=repr)

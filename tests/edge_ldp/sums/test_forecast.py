@@ -95,38 +95,6 @@ def test_readings_outside_are_clamped_where_that_is_asked_for() -> None:
     assert law_of([-5, 20], 0, 10, clamp=True).values.tolist() == [0, 10]
 
 
-@pytest.mark.parametrize(("low", "ceiling"), [(5, 5), (6, 5), (0, 1 << 54)])
-def test_a_range_that_is_none_is_refused(low: int, ceiling: int) -> None:
-    with pytest.raises(ParameterError, match=r"low|ceiling"):
-        homes_law(low, ceiling)
-
-
-def test_a_mean_outside_of_the_range_is_refused() -> None:
-    with pytest.raises(ParameterError, match="mean: expected a number between 0 and 100"):
-        homes_law(0, 100, mean=100)
-
-
-@pytest.mark.parametrize(
-    ("field", "wrong"),
-    [
-        ("homes", {"homes": 0}),
-        ("homes", {"homes": 10**9}),
-        ("days", {"days": 0}),
-        ("slots_a_day", {"slots_a_day": 0}),
-        ("epsilon", {"epsilon": "0.01"}),
-        ("epsilon", {"epsilon": 11}),
-        ("group", {"group": 401}),
-        ("group", {"group": 0}),
-    ],
-)
-def test_a_fleet_that_is_none_is_refused_with_its_range(
-    field: str, wrong: dict[str, int | str]
-) -> None:
-    with pytest.raises(ParameterError, match=f"^{field}: expected .*[0-9]") as caught:
-        Fleet(**{"homes": 400, "days": 28, **wrong})  # type: ignore[arg-type]
-    assert caught.value.name == field
-
-
 def test_a_horizon_that_the_days_do_not_hold_is_refused() -> None:
     with pytest.raises(ParameterError, match="one of whole, day, hour-of-day for 13 days"):
         forecast(Fleet(400, 13), HOMES_LAW, horizon="week")
@@ -312,12 +280,6 @@ def test_strata_lean_on_their_own_tails_as_these_differ() -> None:
     assert means == sorted(means)
     assert (means[1] < 0.2, means[-1] > 0.7) == (True, True)
     assert [found.tolist() for found in expected_cases(3, 0.0)] == [[1.0], [1.0]]
-
-
-@pytest.mark.parametrize("wrong", [{"share": 0.0}, {"share": 1.0}])
-def test_a_share_that_leaves_one_kind_without_reports_is_refused(wrong: dict[str, float]) -> None:
-    with pytest.raises(ParameterError, match="share"):
-        half_width(Question(1000), **{**GIVEN, **wrong}, tail_sd=1)
 
 
 def test_what_ships_is_what_is_forecast_by_default() -> None:

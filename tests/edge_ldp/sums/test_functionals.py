@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from edge_ldp import GeneralWave, Mechanism, SquareWave, StochasticRounding
+from edge_ldp import GeneralWave, Mechanism, SquareWave
 from edge_ldp.device.channel import Wave
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.sums import SurveyDesign, below, design_of, estimate, excess
@@ -18,7 +18,7 @@ from edge_ldp.sums.functionals import (
     _sent,
     largest_variance,
 )
-from tests.edge_ldp.sums.laws import Floats, average_weight, over_cells
+from tests.edge_ldp.sums.laws import average_weight, over_cells
 
 NARROW = SquareWave(epsilon=1, low=-5, high=14, size=7)
 WIDE = SquareWave(epsilon=1, low=-5, high=34, size=10)
@@ -196,26 +196,3 @@ def test_surveys_that_never_overlap_are_solved_over_wider_cells() -> None:
     assert design.widened
     for h in (excess(design.edges, 50), excess(design.edges, 1500)):
         assert design.error(h) < EXACT
-
-
-@pytest.mark.parametrize(
-    ("surveys", "reports", "named"),
-    [
-        ([], [], "mechanisms"),
-        ([StochasticRounding(epsilon=1, low=0, high=9)], [], "mechanisms"),
-        ([WIDE], [1, 2], "reports"),
-        ([WIDE], [0], "reports"),
-        ([WIDE], [-3], "reports"),
-    ],
-)
-def test_what_is_no_survey_is_refused_by_name(
-    surveys: list[Mechanism], reports: list[int], named: str
-) -> None:
-    with pytest.raises(ParameterError, match=named):
-        design_of(surveys, reports)
-
-
-def test_a_function_over_other_cells_is_refused() -> None:
-    wrong: Floats = np.zeros(3)
-    with pytest.raises(ParameterError, match="h"):
-        design_of([WIDE]).weights(wrong)

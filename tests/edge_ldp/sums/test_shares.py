@@ -243,7 +243,6 @@ def test_what_is_no_survey_and_what_makes_no_sense_is_refused() -> None:
     survey = SMALL[0]
     none = np.zeros(survey.code_count)
     hybrid = Hybrid(epsilon=1, low=0, high=15, size=16)
-    asked = surveys_of([CodeCounts(survey, none + 1)])
     for parts in (
         [],
         [CodeCounts(survey, none)],
@@ -253,15 +252,6 @@ def test_what_is_no_survey_and_what_makes_no_sense_is_refused() -> None:
     ):
         with pytest.raises(ParameterError):
             surveys_of(parts)
-    for level in (0, 1, np.nan):
-        with pytest.raises(ParameterError):
-            cdf_band(asked, [3], level=level)
-    for share in (-0.1, 1.1, np.nan):
-        with pytest.raises(ParameterError):
-            quantile_band(asked, [share])
-    for first, beyond in ((3, 2), (np.nan, 2), (3, np.nan)):
-        with pytest.raises(ParameterError):
-            range_band(asked, first, beyond)
 
 
 def test_every_law_has_its_cases() -> None:

@@ -1,6 +1,6 @@
 """Choosing θ: against the formula written out over every integer, and the authors' figures."""
 
-from math import inf, nan
+from math import nan
 from pathlib import Path
 
 import numpy as np
@@ -139,23 +139,6 @@ def test_AGG_11_densities_at_the_edges_have_a_threshold() -> None:
         assert 0 < chosen.theta <= 11
         assert np.isfinite(chosen.costs).all()
     assert choose_threshold(density([0.0, 1.0], [0, 1, 2]), 4.0, 1).theta == 1
-
-
-def test_arguments_out_of_range_are_refused() -> None:
-    x = density([0.5, 0.5], [0, 1, 2])
-    for v in (0.0, -1.0, nan, inf):
-        with pytest.raises(ParameterError, match="unit_variance"):
-            choose_threshold(x, v, 10)
-    for horizon in (0, -5):
-        with pytest.raises(ParameterError, match="horizon"):
-            choose_threshold(x, 4.0, horizon)
-    for share in (0.0, 1.1, nan):
-        with pytest.raises(ParameterError, match="inclusion"):
-            choose_threshold(x, 4.0, 10, inclusion=share)
-    with pytest.raises(ParameterError, match="low"):
-        choose_threshold(x, 4.0, 10, low=1)
-    with pytest.raises(ParameterError, match="run"):
-        prune(x, run=0)
 
 
 def test_AGG_12_a_damaged_or_foreign_density_is_refused() -> None:
