@@ -10,7 +10,7 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,7 +28,7 @@ from agent.running.vitals import keep_answering
 from agent.state.device import Device
 from agent.state.journal import Journal
 from agent.state.local_mode import local_device
-from agent.state.place import doubt_of_place
+from agent.state.place import doubt_of_place, forget_left
 from edge_ldp.arguments import Parser
 from edge_ldp.device.errors import EdgeLdpError
 from edge_ldp.service.clock import Clock
@@ -37,6 +37,7 @@ from edge_ldp.service.service_manager import ServiceManager, keep_telling
 from edge_ldp.service.tasks import task_group
 
 if TYPE_CHECKING:
+    from agent.page.server import Page
     from agent.tap.link import Tap
     from agent.tap.share import Share
 
@@ -95,6 +96,10 @@ async def _serve(loaded: Loaded, journal: Journal, clock: Clock) -> None:
     feeds = Feeds(config, device, uplink, clock, tap.offer if tap else None)
     if share is not None:
         feeds.meters[0].share = share.offer
+    ways: list[Tap | Share | Page] = [way for way in (tap, share) if way]
+    vitals = partial(_vitals, device, feeds, uplink, ways)
+    if (page := _page(config, device, vitals)) is not None:
+        ways.append(page)
     give_back()
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -108,10 +113,10 @@ async def _serve(loaded: Loaded, journal: Journal, clock: Clock) -> None:
         linking = tasks.create_task(uplink.run(), name="uplink")
         tapping = [tasks.create_task(tap.run(), name="tap")] if tap else []
         sharing = [tasks.create_task(share.run(), name="share")] if share else []
+        sharing += [tasks.create_task(page.run(), name="page")] if page else []
         reloader = Reloader(loaded, device, uplink, lambda: [task.cancel() for task in tapping])
         loop.add_signal_handler(signal.SIGHUP, reloader.reload)
         manager = ServiceManager(os.environ)
-        vitals = partial(_vitals, device, feeds, uplink, tap, share)
         uplink.vitals = partial(vitals, leaves=True)
         answering = tasks.create_task(
             keep_answering(journal.path, lambda: vitals()._asdict()), name="answering"
@@ -135,18 +140,22 @@ async def _serve(loaded: Loaded, journal: Journal, clock: Clock) -> None:
         linking.cancel()
 
 
-def _vitals(  # noqa: PLR0913 (whose health it is)
+def _vitals(
     device: Device,
     feeds: Feeds,
     uplink: Uplink,
-    tap: "Tap | None",
-    share: "Share | None",
+    ways: "Sequence[Tap | Share | Page]",
     *,
     leaves: bool = False,
 ) -> Vitals:
     """Return health and ages of this moment; `leaves`: as the status that leaves this house."""
     reading = feeds.state if leaves else feeds.health
-    health = [device.health, reading, uplink.health, *(way.health for way in (tap, share) if way)]
+    health = [
+        device.health,
+        reading,
+        uplink.health,
+        *(way.health for way in ways),
+    ]
     ages = {"telegram_s": feeds.telegram_age_s, "commit_s": device.core.commit_age_s}
     if (swap_age_s := feeds.swap_age_s) is not None:
         ages["meter_swap_s"] = swap_age_s
@@ -182,6 +191,20 @@ def _share(config: AgentConfig) -> "Share | None":
     from agent.tap.share import Share  # noqa: PLC0415 (same)
 
     return Share(config.share)
+
+
+def _page(config: AgentConfig, device: Device, vitals: Callable[[], Vitals]) -> "Page | None":
+    """Return the household's page; where there is none, nothing is kept for it."""
+    if config.page is None:
+        forget_left(device.core.journal.path)
+        return None
+    from agent.page.gather import Household  # noqa: PLC0415 (same)
+    from agent.page.record import LeftRecord  # noqa: PLC0415 (same)
+    from agent.page.server import Page  # noqa: PLC0415 (same)
+
+    core = device.core
+    core.kept = record = LeftRecord(core.journal, config.slot_seconds, core.clock.now)
+    return Page(config.page, Household(device, record, vitals))
 
 
 def _device(loaded: Loaded, journal: Journal, clock: Clock) -> Device:

@@ -152,14 +152,14 @@ ROOMS = {
     ),
     "agent/tap": Room(
         "raw readings for the household's own broker and readers",
-        f"edge_ldp/service agent/config agent/meters {BASE}",
+        f"edge_ldp/service agent/config agent/meters agent/running {BASE}",
         io="link.py share.py",
     ),
     "agent/running": Room(
         "ports → claims → state, while the agent runs",
         "edge_ldp/device edge_ldp/protocol edge_ldp/service agent agent/config agent/meters"
         " agent/claims agent/ports agent/state agent/link",
-        io="feed.py feeds.py health_file.py loading.py memory.py reload.py vitals.py",
+        io="door.py feed.py feeds.py health_file.py loading.py memory.py reload.py vitals.py",
     ),
     "agent/commands": Room(
         "check, status, ledger, explain, ports, read, probe …",
@@ -170,10 +170,16 @@ ROOMS = {
         io="answers.py asked_plans.py commissioning.py found_meter.py going_on.py gone.py house.py"
         " live.py meter.py places.py plans.py setup.py talk.py",
     ),
+    "agent/page": Room(
+        "what left this house, for its people to look at and take along",
+        "edge_ldp/device edge_ldp/protocol edge_ldp/service edge_ldp/certify agent agent/config"
+        f" agent/claims agent/state agent/running agent/commands {BASE}",
+        io="gather.py of_sums.py record.py server.py",
+    ),
     "agent/main.py": Room(
         "`edge-ldp agent`",
         "edge_ldp/device edge_ldp/service agent agent/config agent/state agent/curator agent/link"
-        f" agent/tap agent/running agent/commands {BASE}",
+        f" agent/tap agent/page agent/running agent/commands {BASE}",
         io="main.py",
     ),
     # the utility's service

@@ -9,7 +9,6 @@ CRUMB_LINES = 50  # below that, a file with one importer joins it
 
 STANDING = {  # crumbs that stay, and why (docs/adr/0025-rooms.md)
     "agent/claims/joining.py": "pure; its importer moves bytes",
-    "agent/commands/gone.py": "its importer has 300 lines",
     "agent/meters/modbus/models.py": "it reads files; its importers are pure",
     "agent/ports/seven_bits.py": "pure; its importer moves bytes",
     "agent/running/memory.py": "ctypes; main only wires",
@@ -19,6 +18,7 @@ STANDING = {  # crumbs that stay, and why (docs/adr/0025-rooms.md)
     "edge_ldp/period_sums/forecast.py": "what comes, beside what came; no service asks yet",
     "edge_ldp/protocol/public_key.py": "curve arithmetic, for itself",
     "firmware_stubs/main.py": "started by its name, as every command",
+    "agent/page/of_sums.py": "memory: who has sums",
     "firmware_stubs/meters/lines.py": "each protocol has a file",
 }
 

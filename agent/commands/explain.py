@@ -59,7 +59,7 @@ def explain(
         "streams": [_stream(a, by_id.get(a.stream), here[a.stream]) for a in accounts],
         "plans": {},
         "rules": {},
-        "kept": [_report(r, by_id.get(r.stream), slot_seconds) for r in waiting[-SHOWN:]],
+        "kept": [report_facts(r, by_id.get(r.stream), slot_seconds) for r in waiting[-SHOWN:]],
         "never": NEVER,
     }
 
@@ -115,7 +115,7 @@ def _stream(account: StreamStatus, plan: Plan | None, here: int) -> dict[str, An
     }
 
 
-def _report(report: KeptReport, plan: Plan | None, slot_seconds: int) -> dict[str, Any]:
+def report_facts(report: KeptReport, plan: Plan | None, slot_seconds: int) -> dict[str, Any]:
     """Return one report, decoded if the plan it was made under is still the one in force."""
     found: dict[str, Any] = {
         "stream": report.stream,

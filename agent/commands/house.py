@@ -19,6 +19,7 @@ from agent.commands.explain import KeptReport
 from agent.commands.explain import as_text as explained_text
 from agent.commands.explain import explain as explained
 from agent.commands.gone import earlier_facts, earlier_text, gone_facts
+from agent.commands.habits import habits_facts, habits_text
 from agent.commands.ledger_view import counted
 from agent.commands.live import try_all
 from agent.commands.plans import plans
@@ -207,7 +208,9 @@ def explain(args: argparse.Namespace) -> int:
         facts["rules"] = _rules(config)
     sent = Counter(report.stream for report in kept if report.packed)
     facts |= earlier_facts(_state_of(config))
+    facts["habits"] = habits_facts(config)
     text = explained_text(facts, sent, config.sending.receipt_interval_s)
+    text += habits_text(facts["habits"])
     if config.sharing or sums:
         facts |= {"sums": sums} | _sums_facts(config)
         text += f"\n{sums_text}{facts_text(_sums_facts(config))}"
@@ -292,6 +295,7 @@ def _facts(config: AgentConfig) -> dict[str, object]:
         if config.plans.keys
         else "unsigned",
         "readings": _readings(config),
+        **_page(config),
     }
 
 
@@ -316,6 +320,14 @@ def _readings(config: AgentConfig) -> str:
         readers = ", ".join(("this machine", *config.share.readers))
         ways.append(f"by the share at {config.share.listen}:{config.share.port}, to {readers}")
     return f"LEAVE THIS DEVICE {' and '.join(ways)}" if ways else "stay in this device"
+
+
+def _page(config: AgentConfig) -> dict[str, object]:
+    """Return who may look at the household's page; nothing where there is none."""
+    if (table := config.page) is None:
+        return {}
+    readers = ", ".join(("this machine", *table.readers))
+    return {"page": f"http://{table.listen}:{table.port}, for {readers}: what left, no reading"}
 
 
 def _rules(config: AgentConfig) -> dict[str, str]:

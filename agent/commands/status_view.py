@@ -100,15 +100,20 @@ def facts_text(facts: Mapping[str, object]) -> str:
     return "".join(f"{key:<24}{value}\n" for key, value in rows)
 
 
-def silence_of(journal: Journal, config: AgentConfig) -> "Silence | None":
-    """Return why the device is silent now, from its stored ledger, configuration and clock.
+def silence_of(
+    journal: Journal, config: AgentConfig, moment: Moment | None = None
+) -> "Silence | None":
+    """Return why the device is silent, from its stored ledger and configuration.
 
-    A changed slot length, and a clock that had been ahead, count from the agent's next start on.
+    Now by the configured clock, unless the `moment` is given. A changed slot length, and a clock
+    that had been ahead, count from the agent's next start on.
     """
-    ledger, elapsed, clock = journal.ledger(), journal.elapsed(), config.clock.make()
+    ledger, elapsed = journal.ledger(), journal.elapsed()
     if ledger is None or elapsed is None:
         return None
-    moment = Moment(clock.now(), int(clock.since_boot() * 1000))
+    if moment is None:
+        clock = config.clock.make()
+        moment = Moment(clock.now(), int(clock.since_boot() * 1000))
     return silence(*at_hand(ledger, elapsed, config.slot_seconds, moment), moment)
 
 

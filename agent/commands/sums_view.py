@@ -148,6 +148,12 @@ def ledger_facts(journal: Journal) -> list[dict[str, Any]]:
     ]
 
 
+def paid_of(journal: Journal) -> dict[tuple[int, int], float]:
+    """Return what each released period cost, by stream and end."""
+    rows = SumsJournal(journal).released()
+    return {(row.stream, row.until_s): float(row.epsilon) for row in rows}
+
+
 def ledger_text(facts: list[dict[str, Any]], config: AgentConfig) -> str:
     """Return `ledger_facts` as lines, with the names of the streams that are still in the file."""
     lines = ""

@@ -209,13 +209,17 @@ def _mode_faults(config: AgentConfig) -> Faults:
 
 
 def _tap_faults(config: AgentConfig) -> Faults:
-    if config.tap is None and config.share is None:
+    tap, share, page = config.tap, config.share, config.page
+    if (tap, share, page) == (None, None, None):
         return []
-    from agent.config.tap_faults import share_faults, tap_faults  # noqa: PLC0415 (memory: who has them)
+    from agent.config.tap_faults import door_faults, share_faults, tap_faults  # noqa: PLC0415 (memory: who has them)
 
-    faults = [] if config.tap is None else tap_faults(config.tap, config.broker)
-    if config.share is not None:
-        faults += share_faults(config.share, config.meter)
+    faults = [] if tap is None else tap_faults(tap, config.broker)
+    faults += [] if share is None else share_faults(share, config.meter)
+    if page is not None:
+        faults += door_faults("page", page)
+        is_apart = share is None or share.port != page.port
+        faults += _unmet(("page.port", is_apart, "another port than the share's"))
     return faults
 
 

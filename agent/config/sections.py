@@ -155,6 +155,19 @@ class ShareTable:
 
 
 @dataclass(frozen=True, slots=True)
+class PageTable:
+    """[page]: what left this house, to look at (docs/security.md). No such table: no page.
+
+    `listen` and `readers` as of [share]; `hosts`: names beside its address that it is asked by.
+    """
+
+    port: Port = 8042
+    listen: Text = "127.0.0.1"
+    readers: tuple[Text, ...] = ()
+    hosts: tuple[Host, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class PlansTable:
     """[plans]: public keys, as `edge-ldp keys make` shows them; then only signed plans are taken.
 
@@ -335,6 +348,7 @@ class AgentConfig:
     plans: PlansTable = PlansTable()
     tap: TapTable | None = None
     share: ShareTable | None = None
+    page: PageTable | None = None
     mode: Literal["local", "curator"] = "local"
     curator: CuratorTable | None = None
 

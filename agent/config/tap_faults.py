@@ -1,8 +1,8 @@
-"""Where tap and share may go: they show readings. Imported by who has one, for memory's sake."""
+"""Where tap, share and page may go. Imported by who has one, for memory's sake."""
 
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
-from agent.config.sections import LOOPBACK, BrokerTable, ShareTable, TapTable
+from agent.config.sections import LOOPBACK, BrokerTable, PageTable, ShareTable, TapTable
 from agent.meters.section import MeterTable
 
 PRIVATE = tuple(
@@ -45,18 +45,24 @@ def tap_faults(tap: TapTable, broker: BrokerTable) -> list[tuple[str, str]]:
 def share_faults(share: ShareTable, meter: MeterTable | None) -> list[tuple[str, str]]:
     """Return (key, expected) of what stands against a share of this meter."""
     is_asked = meter is None or meter.protocol == "modbus" or meter.mode == "request"
+    expected = "no such table unless there is one meter, which speaks by itself"
+    faults = [("share", expected)] if is_asked else []
+    return faults + door_faults("share", share)
+
+
+def door_faults(name: str, table: ShareTable | PageTable) -> list[tuple[str, str]]:
+    """Return (key, expected) of what stands against listening there for whom a table names."""
     checks = [
-        ("share", not is_asked, "no such table unless there is one meter, which speaks by itself"),
-        ("share.listen", _is_local(share.listen), "an address of this machine in your network"),
+        (f"{name}.listen", _is_local(table.listen), "an address of this machine in your network"),
         (
-            "share.listen",
-            bool(share.readers) or share.listen in LOOPBACK[1:],
+            f"{name}.listen",
+            bool(table.readers) or table.listen in LOOPBACK[1:],
             "127.0.0.1, unless readers name who may connect",
         ),
     ]
     checks += [
-        (f"share.readers[{at}]", _is_local(one), "an address of your own network")
-        for at, one in enumerate(share.readers)
+        (f"{name}.readers[{at}]", _is_local(one), "an address of your own network")
+        for at, one in enumerate(table.readers)
     ]
     return [(key, expected) for key, holds, expected in checks if not holds]
 

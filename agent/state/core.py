@@ -7,9 +7,9 @@ public names here.
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
-from agent.claims.batches import TOP_SERIES, Batch, BatchSeries, Numbering, fitting, pack
+from agent.claims.batches import TOP_SERIES, Batch, BatchSeries, Key, Numbering, fitting, pack
 from agent.claims.delivery import RESEND_INTERVALS, Delivery
 from agent.claims.elapsed import Elapsed, Moment
 from agent.claims.limits import BatchPace, SlotCount
@@ -30,6 +30,16 @@ from edge_ldp.service.clock import Clock
 KIB = 1024
 T = TypeVar("T")
 log = logging.getLogger("edge-ldp.agent")
+
+
+class Kept(Protocol):
+    """Who is told of batches that were stored, and of those that arrived: the household's page."""
+
+    def made(self, batches: Sequence[Batch]) -> None:
+        """Note batches that were stored."""
+
+    def came(self, keys: Iterable[Key]) -> None:
+        """Note batches that a receipt covers."""
 
 
 class DeviceCore:
@@ -54,6 +64,7 @@ class DeviceCore:
         self.journal = journal
         self.clock = clock
         self.storage = Storage()
+        self.kept: Kept | None = None
         self.draw = system_draw(entropy)
         self._is_dry = False
         self._has_grown = True
@@ -182,6 +193,8 @@ class DeviceCore:
     def note_packed(self, batches: list[Batch]) -> None:
         """Send batches that were stored, and count the pace from now."""
         if batches:
+            if self.kept is not None:
+                self.kept.made(batches)
             self._has_grown = True
             self._pace.packed_s = self.clock.monotonic()
             self.delivery.add([batch.key for batch in batches])
@@ -194,6 +207,8 @@ class DeviceCore:
         """Delete the batches that a receipt covers and return how many; `is_live`: not retained."""
         ours = as_kept(receipt, self.journal.series())
         covered = self.delivery.covered(ours)
+        if covered and self.kept is not None:
+            self.kept.came(covered)
         if covered and not self.storage.done(lambda: self.journal.settle(covered)):
             return 0
         return len(self.delivery.received(ours, self.clock.monotonic(), is_live=is_live))

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from agent.errors import StateGoneError, StorageError
 from agent.state.journal import Journal
+from agent.state.place import left_path
 from agent.state.state_file import Hold
 
 _ENDINGS = ("-running", "-sums", "")  # what runs goes first: without it a series or sum ends
@@ -63,6 +64,8 @@ def move_state(source: Path, target: Path) -> None:
                 if (file := _named(source, ending, ".moving")).exists():
                     _carry(file, _named(target, ending))
             _sync(target.parent)
+            if left_path(source).exists():  # for the eye alone: whatever is there goes
+                _carry(left_path(source), left_path(target))
         except OSError as exc:
             remedy = "check the directory; setup again goes on with it"
             raise StorageError(str(target), exc.strerror or "", remedy) from exc

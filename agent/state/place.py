@@ -34,6 +34,17 @@ def doubt_of_place(state: Path) -> str:
     return ""
 
 
+def left_path(state: Path) -> Path:
+    """Return where what left is kept for the household's page, beside a state (agent.page)."""
+    return state.with_name(state.name + ".left")
+
+
+def forget_left(state: Path) -> None:
+    """Delete what was kept for a page that is there no more."""
+    with suppress(OSError):
+        left_path(state).unlink(missing_ok=True)
+
+
 def running_path(state: Path, ending: str, keep: str) -> Path:
     """Return where what runs is kept for a state: beside it ("disk"), or in memory ("run").
 

@@ -5,30 +5,26 @@ kept for anybody but what its connection has not yet taken. Source: docs/securit
 """
 
 import asyncio
-import logging
-from ipaddress import ip_address
 
-from agent.config.sections import LOOPBACK, ShareTable
+from agent.config.sections import ShareTable
+from agent.running.door import Door
 
-OK = "ok"
-NOT_LISTENING = "degraded: the share cannot listen"
 MOST_READERS = 8
 MOST_BEHIND = 1 << 16
 """So many bytes a connection may not have taken yet: half a minute of the most talkative meters."""
-
-AGAIN_S = 30.0
-log = logging.getLogger("edge-ldp.agent")
 
 
 class Share:
     """Listens for readers until cancelled; `offer` hands them what the meter sent."""
 
     def __init__(self, table: ShareTable) -> None:
-        self._table = table
+        self._door = Door("share", table)
         self._readers: set[_Reader] = set()
-        self._allowed = {ip_address(one) for one in (*table.readers, *LOOPBACK[1:])}
-        self._last_line = ""
-        self.health = NOT_LISTENING
+
+    @property
+    def health(self) -> str:
+        """`ok`, or that nobody can be listened for."""
+        return self._door.health
 
     def offer(self, data: bytes) -> None:
         """Hand bytes of the meter's line to every reader."""
@@ -37,33 +33,19 @@ class Share:
 
     async def run(self) -> None:
         """Listen; where that cannot be, say why and try again."""
-        table, loop = self._table, asyncio.get_running_loop()
-        where = f"{table.listen}:{table.port}"
-        while True:
-            try:
-                server = await loop.create_server(
-                    lambda: _Reader(self), table.listen, table.port, backlog=MOST_READERS
-                )
-            except OSError as exc:
-                self._log_once(f"share: {where}: {exc.strerror or exc}; trying again")
-                await asyncio.sleep(AGAIN_S)
-                continue
-            self.health = OK
-            self._log_once(f"share: raw readings go to who connects to {where}, as [share] asks")
-            try:
-                await asyncio.Event().wait()
-            finally:
-                server.close()
-                for reader in [*self._readers]:
-                    reader.leave()
+        words = "raw readings go to who connects to {}, as [share] asks"
+        try:
+            await self._door.stand_open(lambda: _Reader(self), words)
+        finally:
+            for reader in [*self._readers]:
+                reader.leave()
 
     def take(self, reader: "_Reader", address: str) -> bool:
         """Say whether a reader is let in."""
-        if ip_address(address.partition("%")[0]) not in self._allowed:
-            self._log_once("share: somebody connected who is none of [share] readers: refused")
+        if not self._door.admits(address):
             return False
         if len(self._readers) >= MOST_READERS:
-            self._log_once(f"share: {MOST_READERS} readers are connected: no more are let in")
+            self._door.say(f"{MOST_READERS} readers are connected: no more are let in")
             return False
         self._readers.add(reader)
         return True
@@ -71,11 +53,6 @@ class Share:
     def lose(self, reader: "_Reader") -> None:
         """Forget a reader that left."""
         self._readers.discard(reader)
-
-    def _log_once(self, line: str) -> None:
-        if line != self._last_line:
-            log.warning("%s", line)
-            self._last_line = line
 
 
 class _Reader(asyncio.Protocol):

@@ -18,9 +18,14 @@ from pathlib import Path
 import pytest
 
 from agent.claims.slots import SlotValues
+from agent.config.sections import PageTable
 from agent.errors import AgentError, StorageError
-from agent.link.uplink import Uplink
+from agent.link.uplink import Uplink, Vitals
 from agent.meters.dsmr import P1Framer, P1Meter, RawTelegram, parse_telegram
+from agent.page.gather import Household
+from agent.page.http import encoded
+from agent.page.record import LeftRecord
+from agent.page.server import Page
 from agent.running.feeds import Feeds
 from agent.state.journal import Journal
 from agent.state.local_mode import local_device
@@ -88,6 +93,11 @@ class Home:
         self.device = local_device(config, self.journal, self.clock)
         self.uplink = Uplink(config, self.device, self.clock, None)
         self.feeds = Feeds(config, self.device, self.uplink, self.clock)
+        self.record = LeftRecord(self.journal, SLOT_S, self.clock.now)
+        self.device.core.kept = self.record
+        vitals = Vitals(self.feeds.health, {"telegram_s": self.feeds.telegram_age_s})
+        household = Household(self.device, self.record, lambda: vitals)
+        self.page = Page(PageTable(), household)
         self.meter = P1Meter(meter_id=METER)
         for stream_id, stream in enumerate(("power", "energy_import")):
             plan = make_plan(stream=stream, stream_id=stream_id, theta=10**6, ceiling=10**7)
@@ -125,6 +135,14 @@ class Home:
         assert len(readings) >= 2
         values = SlotValues(1, (POWER_W, RISE_WH))
         return [*alive, frame, parsed, *events, *readings, values]
+
+    async def served(self) -> bytes:
+        """Return every byte that the household's page serves now."""
+        paths = ("/", "/plan/power-1.plan", "/proof/power-1.json", "/proof/energy_import-1.json")
+        replies = [await self.page.reply(path) for path in (*paths, "/x")]
+        assert [reply.status for reply in replies] == [200] * len(paths) + [404]
+        self.page = Page(PageTable(), self.page._household)  # noqa: SLF001 (made anew the next time)
+        return b"".join(encoded(reply) for reply in replies)
 
 
 def shown(found: object) -> bytes:
@@ -166,7 +184,7 @@ def no_change(action: int, *_: object) -> int:
     return sqlite3.SQLITE_DENY if is_change else sqlite3.SQLITE_OK
 
 
-async def test_no_marker_is_found_in_anything_that_the_agent_leaves_PRV_03_PRV_05(
+async def test_no_marker_is_found_in_anything_that_the_agent_leaves_PRV_03_PRV_05_PRV_28(
     tmp_path: Path, broker: RealBroker, caplog: pytest.LogCaptureFixture,
     capfd: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
@@ -178,9 +196,12 @@ async def test_no_marker_is_found_in_anything_that_the_agent_leaves_PRV_03_PRV_0
     async with listening(broker) as hub:
         running = asyncio.create_task(home.uplink.run())
         await until(lambda: home.uplink.online)
+        pages = [await home.served()]
         home.live()
+        pages.append(await home.served())
         await until(lambda: len(hub.slots(DEVICE)) >= SLOTS - 1)
         texts = provoked(home)
+        pages.append(await home.served())
         status = home.device.status("online").to_json()
         sent = b"".join(p for payloads in hub.payloads[DEVICE].values() for p in payloads[0:])
         files = {path.name: path.read_bytes() for path in directory.iterdir()}
@@ -201,12 +222,15 @@ async def test_no_marker_is_found_in_anything_that_the_agent_leaves_PRV_03_PRV_0
         "errors": "\n".join(texts).encode(),
         "published": sent,
         "status": status,
+        "page": b"".join(pages),
         "printed": (printed.out + printed.err).encode(),
         "broker": b"".join(p.read_bytes() for p in broker.directory.iterdir() if p.is_file()),
     }
     assert {name: found for name, content in searched.items() if (found := search(content))} == {}
     # and the search had something to search
-    assert {"state.db", "state.db-wal", "closed state.db"} <= set(files)
+    assert {"state.db", "state.db-wal", "closed state.db", "state.db.left"} <= set(files)
+    assert files["state.db.left"].count(b"made") >= SLOTS - 1
+    assert pages[-1].count(b"read alone") >= SLOTS - 1
     assert len(files["state.db-wal"]) > 10_000
     assert objects.count(b"\n") > 100
     assert b"Device" in objects

@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from agent.state.place import left_path
 from edge_ldp.protocol.released import FIRST_SUMS_KEY
 from edge_ldp.service.keys import make_key, read_signer
+from tests.agent.adapters import free_port
 from tests.agent.samples import make_plan
 from tests.agent.summed import BOTH, in_memory
 from tests.integration.agent_bench import (
@@ -121,6 +123,44 @@ async def test_sums_take_a_mebibyte_more_at_most(tmp_path: Path, broker: RealBro
     assert used <= PLAIN_KIB + 1024
     assert "numpy" not in loaded
     print(f"sums: {used} KiB")  # noqa: T201 (shown by pytest -s)
+
+
+async def test_a_page_and_a_share_take_no_more_than_37_mebibytes_and_go_without_a_trace(
+    tmp_path: Path, broker: RealBroker
+) -> None:
+    """With both asked, and a certificate proved; then without [page] what was kept for it."""
+    share, page = free_port(), free_port()
+    tables = f"[share]\nport = {share}\n[page]\nport = {page}\n"
+    agent = Agent(tmp_path / "a", broker, fast_clock(100), tables=tables, command=PATIENT_AGENT)
+    async with listening(broker) as hub, playing(agent):
+        await hub.publish(make_plan(2))
+        agent.start()
+        await until(partial(reported_under, hub, agent, 2))
+        reader, writer = await asyncio.open_connection("127.0.0.1", share)
+        assert await reader.read(1)
+        assert b"From today" in await shown(page, "/")
+        assert b'"certificate"' in await shown(page, "/proof/power-2.json")
+        assert agent.process is not None
+        used = memory_kib(agent.process.pid, "VmRSS")
+        writer.close()
+        assert agent.end() == 0
+        kept = left_path(agent.state)
+        assert kept.read_text().count("made") > 4
+        agent.config.write_text(agent.config.read_text().replace(tables, ""))
+        agent.start()
+        await agent.connected()
+        assert not kept.exists()
+    assert used <= allowed_kib(37)
+    print(f"page and share: {used} KiB")  # noqa: T201 (shown by pytest -s)
+
+
+async def shown(port: int, path: str) -> bytes:
+    """Return what the page answers."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+    found = await reader.read()
+    writer.close()
+    return found
 
 
 async def test_no_core_is_dumped_whoever_asks_PRV_04(tmp_path: Path, broker: RealBroker) -> None:

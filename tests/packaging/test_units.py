@@ -12,7 +12,7 @@ from aggregator.commands.common import EXIT_RIVAL
 from tests import needs
 
 ROOT = Path(__file__).parents[2]
-DROP_IN = ROOT / "config" / "systemd" / "edge-ldp-agent-share.conf"
+DROP_INS = [ROOT / f"config/systemd/edge-ldp-agent-{of}.conf" for of in ("share", "page")]
 UNITS = sorted((ROOT / "config" / "systemd").glob("*.service"))
 NAMES = [unit.stem for unit in UNITS]
 STAYING = UNITS[:3]  # what runs for ever; compaction ends by itself
@@ -93,11 +93,15 @@ def test_SVC_01_the_exposure_is_at_most_2(unit: Path) -> None:
     assert done.returncode == 0, done.stdout[-400:]
 
 
-def test_SVC_01_the_drop_in_of_a_share_allows_one_port_and_nothing_else(tmp_path: Path) -> None:
-    [allowed] = [line for line in lines_of(DROP_IN) if line != "[Service]"]
-    assert re.fullmatch(r"SocketBindAllow=tcp:\d+", allowed)
+def test_SVC_01_the_drop_ins_of_share_and_page_allow_a_port_each_and_nothing_else(
+    tmp_path: Path,
+) -> None:
+    allowed = [line for one in DROP_INS for line in lines_of(one) if line != "[Service]"]
+    assert len(allowed) == 2
+    assert all(re.fullmatch(r"SocketBindAllow=tcp:\d+", line) for line in allowed)
     shared = tmp_path / "edge-ldp-agent.service"
-    shared.write_text(UNITS[0].read_text().replace("[Service]", f"[Service]\n{allowed}", 1))
+    more = "\n".join(["[Service]", *allowed])
+    shared.write_text(UNITS[0].read_text().replace("[Service]", more, 1))
     done = analyze("security", "--offline=true", f"--threshold={THRESHOLD}", str(shared))
     assert done.returncode == 0, done.stdout[-400:]
 

@@ -102,7 +102,7 @@ async def test_PRV_27_only_named_addresses_are_let_in_and_only_so_many() -> None
 async def test_a_port_that_another_has_is_said_and_waited_for(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("agent.tap.share.AGAIN_S", 0.01)
+    monkeypatch.setattr("agent.running.door.AGAIN_S", 0.01)
     async with sharing() as (_, port):
         second = Share(ShareTable(port=port))
         running = asyncio.create_task(second.run())
