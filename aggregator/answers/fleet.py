@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
+from msgspec import Meta
 from msgspec.structs import asdict
 
 from aggregator.answers.completeness import (
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from aggregator.store.rows import BeatRow, DeviceRow, MarkRow, ReportSum
 
 LATE_S = 120  # of a heartbeat that comes twice a minute
+SENDING_S = 240  # that reports of a slot may take to us
 QUIET_S = 2 * HOUR_S  # without a commit: longer than any receipt interval that ships
 
 
@@ -57,7 +59,8 @@ class WorkerState(AnswerPart, frozen=True, kw_only=True):
     """A worker, by its last heartbeat.
 
     worker: its name; at_s, age_s of the heartbeat; health then ("ok", "stopped", or what is wrong:
-    is_degraded), is_late: none came for two minutes, and it was not stopped; ages by the heartbeat.
+    is_degraded), is_late: none came for two minutes, and it was not stopped; ages by the heartbeat;
+    valid_s: when the first certificate of its link to the broker expires, or null.
     """
 
     worker: str
@@ -67,6 +70,7 @@ class WorkerState(AnswerPart, frozen=True, kw_only=True):
     is_degraded: bool
     is_late: bool
     ages: WorkerAges
+    valid_s: Seconds | None
 
 
 class ServiceState(AnswerPart, frozen=True, kw_only=True):
@@ -177,7 +181,8 @@ class StatusAnswer(FleetState, frozen=True, kw_only=True):
 class DeviceCounts(AnswerPart, frozen=True, kw_only=True):
     """How many devices are so.
 
-    enrolled, online, silent (no status for a day), revoked, held, refusing, marked (and not held).
+    enrolled, online, silent (no status for a day, or ever), revoked, held, refusing, marked (and
+    not held); heard: may report, and were heard of ever; missing: of those, not for a day.
     """
 
     enrolled: int
@@ -187,16 +192,21 @@ class DeviceCounts(AnswerPart, frozen=True, kw_only=True):
     held: int
     refusing: int
     marked: int
+    heard: int
+    missing: int
 
 
 class FleetSummary(FleetState, frozen=True, kw_only=True):
     """Numbers alone, no device's name.
 
-    As `status`; quiet_s: how long nothing may be committed; devices: how many are so; is_fast: the
-    clock is a rehearsal's, and quiet_s and the day are of real time.
+    As `status`; quiet_s: how long nothing may be committed; slot_s: of the longest slot, and then
+    some; room_bytes: left beside the store (null: its server knows); devices: how many are so;
+    is_fast: the clock is a rehearsal's, and quiet_s, the day and what slot_s adds are of real time.
     """
 
     quiet_s: Span
+    slot_s: Span
+    room_bytes: Annotated[int, Meta(extra_json_schema={"x-unit": "B"})] | None
     devices: DeviceCounts
     is_fast: bool
 
@@ -255,6 +265,8 @@ def read_summary(reader: Reader, config: AggregatorConfig, now_s: int) -> FleetS
     return FleetSummary(
         **asdict(_fleet_state(reader, config, now_s, reader.report_sums())),
         quiet_s=int(quiet_s * speed),
+        slot_s=max(stream.slot_seconds for stream in config.streams) + int(SENDING_S * speed),
+        room_bytes=reader.room_bytes(),
         devices=DeviceCounts(**reader.device_sums(silent_before(config, now_s))._asdict()),
         is_fast=speed > 1,
     )
@@ -356,6 +368,7 @@ def _worker_state(row: BeatRow, now_s: int, late_s: float) -> WorkerState:
     ages = {
         name: None if at_s is None else max(0, now_s - at_s)
         for name, at_s in row.times._asdict().items()
+        if name in WorkerAges.__struct_fields__
     }
     return WorkerState(
         worker=row.worker,
@@ -365,6 +378,7 @@ def _worker_state(row: BeatRow, now_s: int, late_s: float) -> WorkerState:
         is_degraded=row.is_degraded,
         is_late=age_s > late_s and row.health != STOPPED,
         ages=WorkerAges(**ages),
+        valid_s=row.times.valid_s,
     )
 
 

@@ -1,6 +1,6 @@
 """The metrics of a fleet's summary and of the console, in Prometheus' text form.
 
-At most 40 series, whatever the fleet's size.
+At most 50 series, whatever the fleet's size.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import asdict
 
-from aggregator.answers.alarms import ALARMS
+from aggregator.answers.alarms import ALARMS, SEVERITIES
 from aggregator.answers.status_text import COLUMNS
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from aggregator.answers.fleet import FleetSummary
 
@@ -23,11 +23,11 @@ METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 def metrics_text(
-    found: FleetSummary | None, raised: Container[str], console: Mapping[str, float]
+    found: FleetSummary | None, raised: Mapping[str, str], console: Mapping[str, float]
 ) -> str:
     """Return the metrics of a summary (None: the store cannot be read) and of the console.
 
-    `raised`: the names of the alarms that are.
+    `raised`: the severities of the alarms that are, by name.
     """
     families: list[Family] = [
         ("store_up", "1 if the store can be read", {"": found is not None}),
@@ -44,7 +44,7 @@ def metrics_text(
     return "\n".join([*lines, ""])
 
 
-def _fleet(found: FleetSummary, raised: Container[str]) -> Iterator[Family]:
+def _fleet(found: FleetSummary, raised: Mapping[str, str]) -> Iterator[Family]:
     """Yield a family each: its name, what it tells, its values by their label ("" without)."""
     live = [stream for stream in found.streams if stream.retired_s is None]
     expire = [stream.plan.expires_s for stream in live if stream.plan is not None]
@@ -57,10 +57,16 @@ def _fleet(found: FleetSummary, raised: Container[str]) -> Iterator[Family]:
     yield "reports_total", words, _by("what", reports)
     yield "refused_total", "what was not counted", _by("what", lost)
     yield "streams", "streams that count", {"": len(live)}
-    rings = {name: name in raised for name in ALARMS}
-    yield "alarm", "1 where the overview shows this alarm", _by("name", rings)
+    rings = {name: SEVERITIES.index(raised[name]) + 1 if name in raised else 0 for name in ALARMS}
+    yield "alarm", "1 info, 2 warning, 3 critical, as the overview shows it", _by("name", rings)
     if (age_s := found.service.last_commit_age_s) is not None:
         yield "last_commit_age_seconds", "by the fleet's clock", {"": age_s}
+    if found.room_bytes is not None:
+        yield "room_bytes", "left beside the store", {"": found.room_bytes}
+    valid = [one.valid_s for one in found.service.workers if one.valid_s is not None]
+    if valid:
+        words = "until the first certificate of a link to the broker expires"
+        yield "certificate_expires_seconds", words, {"": min(valid) - found.now_s}
     if expire:
         yield "plan_expires_seconds", "until the first expires", {"": min(expire) - found.now_s}
 

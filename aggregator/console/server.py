@@ -181,9 +181,9 @@ class Console:
             "viewers": float(self._pulse.viewers),
         }
         found = None if reply.code else decode(reply.out, type=FleetSummary)
-        raised = () if found is None else alarms(found, self._lately.note(found), "")
-        names = {one["name"] for one in raised}
-        return Response(metrics_text(found, names, console), media_type=METRICS_TYPE)
+        rings = () if found is None else alarms(found, self._lately.note(found), "")
+        raised = {one["name"]: one["severity"] for one in rings}
+        return Response(metrics_text(found, raised, console), media_type=METRICS_TYPE)
 
     async def _watch(self) -> None:
         """Note what is counted up, whoever looks."""

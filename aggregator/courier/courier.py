@@ -87,12 +87,13 @@ class CourierLink:
     def __init__(self, broker: Broker, wire: Wire, process: asyncio.subprocess.Process) -> None:
         self._broker = broker
         self.protocol = ""
+        self.valid_until_s: int | None = None  # its certificates
         self._wire, self._process = wire, process  # the process holds the connection
         self._inbox: deque[Message] = deque()  # what came and nobody took yet
         self._arrived, self._room = asyncio.Event(), asyncio.Event()
         self._lost: LinkLostError | None = None
         self._numbers = itertools.count()
-        self._opened: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._opened: asyncio.Future[Opened] = asyncio.get_running_loop().create_future()
         self._waiting: dict[int, asyncio.Future[None]] = {}  # answers, by number
         self._acks: list[int] = []
         self._tasks: list[asyncio.Task[None]] = []
@@ -102,7 +103,8 @@ class CourierLink:
         self._wire.write(Open(self._broker))
         for work in (self._receive_events(), self._beat()):
             self._tasks.append(asyncio.create_task(work, name="courier"))
-        self.protocol = await self._opened
+        opened = await self._opened
+        self.protocol, self.valid_until_s = opened.protocol, opened.valid_until_s
 
     async def subscribe(self, topics: Sequence[str]) -> None:
         """Subscribe at QoS 1; raises RefusedError or LinkLostError.
@@ -202,7 +204,7 @@ class CourierLink:
             elif isinstance(news, Done | Refused):
                 self._settle(news)
             elif isinstance(news, Opened):
-                self._opened.set_result(news.protocol)
+                self._opened.set_result(news)
             elif isinstance(news, Lost):
                 self._lose(news.reason)
                 return

@@ -72,7 +72,7 @@ class Courier:
         """Open the link and carry up what comes, until it is lost."""
         try:
             self._link = await open_link(broker)
-            self._wire.write(Opened(self._link.protocol))
+            self._wire.write(Opened(self._link.protocol, self._link.valid_until_s))
             while True:
                 came = [await self._link.receive(), *self._link.receive_ready(AT_ONCE - 1)]
                 self._wire.write(Came([(m.topic, m.payload, m.retain, m.mid) for m in came]))

@@ -70,9 +70,10 @@ class Beat(Struct, array_like=True, tag=True):
 
 
 class Opened(Struct, array_like=True, tag=True):
-    """Connected, by this protocol."""
+    """Connected, by this protocol; until when its certificates are valid."""
 
     protocol: str
+    valid_until_s: int | None
 
 
 class Came(Struct, array_like=True, tag=True):

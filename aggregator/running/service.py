@@ -115,6 +115,7 @@ class Service:
         self._is_linked = self._was_linked = False
         self._last_reason: str | None = None
         self._warned_s = 0.0
+        self._valid_s: int | None = None  # the link's certificates, as of the last link
 
     @property
     def health(self) -> str:
@@ -184,7 +185,7 @@ class Service:
                     break
 
     def _heartbeat(self, health: str) -> BeatRow:
-        times = BeatTimes.of(self._last_times.times)
+        times = BeatTimes.of(self._last_times.times)._replace(valid_s=self._valid_s)
         return BeatRow(self._worker.name, int(self._clock.now()), health, times)
 
     def _warn_of_loss(self, lost: LinkLostError | RefusedError) -> None:
@@ -228,6 +229,7 @@ class Service:
         self._last_reason, self._is_linked = None, True
         self._rivals.linked(time.monotonic())
         self._last_times.turn(LINK, LOST)
+        self._valid_s = link.valid_until_s
         _log.info("connected to %s, MQTT %s", self._broker.endpoint, link.protocol)
         self._since_s = int(self._clock.now())
         await self._listen_for_others(link)

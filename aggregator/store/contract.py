@@ -247,6 +247,9 @@ class Reader(Protocol):
     def facts(self) -> dict[str, str]:
         """Return what is kept about the store itself, by name (`Store.pin` and others)."""
 
+    def room_bytes(self) -> int | None:
+        """Return how much may still be written beside the store; None: its server knows."""
+
     def unwritable(self) -> str:
         """Say why whoever reads could not write, "" if he could; nothing is written."""
 

@@ -79,13 +79,15 @@ class AuditRow(NamedTuple):
 class BeatTimes(NamedTuple):
     """When a report came and a receipt went last; since when there is a link, or none (lost).
 
-    Seconds UTC. None: not since the worker started; of link and lost, one is always.
+    Seconds UTC. None: not since the worker started; of link and lost, one is always. `valid_s`:
+    until when the certificates of the link are valid.
     """
 
     report_s: int | None = None
     receipt_s: int | None = None
     link_s: int | None = None
     lost_s: int | None = None
+    valid_s: int | None = None
 
     @classmethod
     def of(cls, times: Mapping[str, int]) -> BeatTimes:
@@ -128,7 +130,10 @@ class BeatRow(NamedTuple):
 
 
 class DeviceSums(NamedTuple):
-    """How many devices there are, and how many of them are so; `marked`: and not held."""
+    """How many devices there are, and how many of them are so; `marked`: and not held.
+
+    `heard`: may report, and sent a status ever; `missing`: of those, silent.
+    """
 
     enrolled: int
     online: int
@@ -137,6 +142,8 @@ class DeviceSums(NamedTuple):
     held: int
     refusing: int
     marked: int
+    heard: int
+    missing: int
 
 
 class ReportSum(NamedTuple):

@@ -226,11 +226,14 @@ class PlainReads(ABC):
 
     def device_sums(self, old_s: int) -> DeviceSums:
         """Return how many devices are how; silent: not heard of since old_s (seconds UTC)."""
+        heard = "state <> 'unknown' AND revoked_s IS NULL"
         (row,) = self._rows(
             f"""SELECT count(*), count(*) FILTER (WHERE state = 'online'),
             count(*) FILTER (WHERE seen_s < {int(old_s)} OR state = 'unknown'),
             count(revoked_s), count(held_s), count(*) FILTER (WHERE refusals <> ''),
-            count(*) FILTER (WHERE held_s IS NULL AND device IN (SELECT device FROM marks))
+            count(*) FILTER (WHERE held_s IS NULL AND device IN (SELECT device FROM marks)),
+            count(*) FILTER (WHERE {heard}),
+            count(*) FILTER (WHERE {heard} AND seen_s < {int(old_s)})
             FROM devices"""  # noqa: S608 (a number)
         )
         return DeviceSums._make(row)

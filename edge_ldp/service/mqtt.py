@@ -19,7 +19,7 @@ from paho.mqtt.reasoncodes import ReasonCode
 from edge_ldp.service.broker import Broker, LinkLostError, Message, RefusedError, TooBigError
 from edge_ldp.service.mqtt_client import connect_client, make_client, packet_bytes
 from edge_ldp.service.mqtt_socket import LoopSocket
-from edge_ldp.service.tls import reason_of
+from edge_ldp.service.tls import reason_of, valid_until
 
 __all__ = [
     "Broker",
@@ -89,6 +89,11 @@ class Link:
     def peer(self) -> tuple[str, int] | None:
         """Return the address that we really speak to."""
         return self._socket.peer
+
+    @property
+    def valid_until_s(self) -> int | None:
+        """Return when the first certificate that the link stands on expires (seconds UTC)."""
+        return valid_until(self._socket.current, self.broker.ca_file)
 
     async def open(self) -> None:
         """Connect and wait for the broker's answer; raises LinkLostError with the reason."""

@@ -64,6 +64,19 @@ def make_context(broker: Broker) -> ssl.SSLContext:
     return context
 
 
+def valid_until(sock: object, ca_file: str | None) -> int | None:
+    """Return when the first of our peer's certificate and our own authorities' expires.
+
+    Seconds UTC, after the handshake; None without TLS. Authorities of the system are not ours.
+    """
+    if not isinstance(sock, ssl.SSLSocket):
+        return None
+    ends = [end] if (end := (sock.getpeercert() or {}).get("notAfter")) else []
+    if ca_file is not None:
+        ends += [made["notAfter"] for made in sock.context.get_ca_certs()]
+    return min((ssl.cert_time_to_seconds(str(end)) for end in ends), default=None)
+
+
 def reason_of(exc: ssl.SSLError) -> str:
     """Return what went wrong, in the words of the one who noticed."""
     reason = getattr(exc, "verify_message", None) or exc.reason or "handshake failed"

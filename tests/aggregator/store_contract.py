@@ -142,13 +142,15 @@ class StoreContract:
             )
             for (device, key), record in kept.items()
         )
-        found = DeviceSums(3, online=2, silent=0, revoked=0, held=1, refusing=1, marked=1)
+        found = DeviceSums(
+            3, online=2, silent=0, revoked=0, held=1, refusing=1, marked=1, heard=3, missing=0
+        )
         assert store.device_sums(NOW_S) == found
         assert store.device_states() == {"online": 2, "offline": 1}
         rows_of = {row.device: row for row in store.devices()}
         assert store.devices_in_trouble() == [rows_of["home-b"]]
         assert store.longest_silent() == rows_of["home-a"]
-        assert store.device_sums(NOW_S + 1) == found._replace(silent=3)
+        assert store.device_sums(NOW_S + 1) == found._replace(silent=3, missing=3)
         assert [store.may_report(group) for group in (None, 0, 1)] == [2, 2, 0]
         of = {state: store.device_names(state, "device", NOW_S) for state in STATES}
         every = [*states]

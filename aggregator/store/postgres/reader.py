@@ -180,6 +180,10 @@ class PostgresReader(PlainReads):
         """Say whether a session holds the right to write."""
         return bool(self._rows(schema.IS_WRITTEN, (schema.LOCKS, schema.WRITING)))
 
+    def room_bytes(self) -> int | None:
+        """Return None: the disk is the server's."""
+        return None
+
     def unwritable(self) -> str:
         """Say why we may not write, "" where we may: what the server says before anybody does."""
         read_only, closed = self._rows(

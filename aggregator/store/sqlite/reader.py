@@ -255,6 +255,14 @@ class SqliteReader(PlainReads):
             os.close(lock)
         return False
 
+    def room_bytes(self) -> int | None:
+        """Return how much room is left on the file's disk for us; None where we may not look."""
+        try:
+            disk = os.statvfs(self.path.parent)
+        except OSError:
+            return None
+        return disk.f_bavail * disk.f_frsize
+
     def unwritable(self) -> str:
         """Say why we may not write, "" where we may; what SQLite keeps beside it counts, too."""
         names = ["", "-wal", "-shm", ".lock"]

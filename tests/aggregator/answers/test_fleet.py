@@ -50,6 +50,7 @@ def test_the_summary_says_what_status_says_without_a_devices_name(tmp_path: Path
     assert [counts.revoked, counts.held, counts.refusing, counts.marked] == [*few, 0]
     assert counts.refusing == 1
     assert counts.silent == devices.unknown > 0
+    assert (counts.heard, counts.missing) == (counts.enrolled - devices.unknown, 0)
 
 
 def test_a_device_is_silent_after_a_day_and_before_its_first_status(tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ from aggregator.store.registry import apply
 from edge_ldp.cli import main
 from edge_ldp.device.frame import encode
 from edge_ldp.device.sums_frame import SumsFrame, encode_sums
+from edge_ldp.poisoning.screen import Screened
 from edge_ldp.protocol.messages import Status, StreamStatus, topic
 from edge_ldp.protocol.plan import Plan
 from edge_ldp.protocol.released import PublicDesign, ReleasedFrame, encode_released
@@ -135,10 +136,12 @@ def add_plans(fleet: Fleet, days: int) -> Plan:
     return plan
 
 
-def add_looks(fleet: Fleet, halves: Sequence[float], more: Sequence[str] = ()) -> None:
+def add_looks(
+    fleet: Fleet, halves: Sequence[float], more: Sequence[str] = (), screen: Sequence[Screened] = ()
+) -> None:
     """Let a revision have looked at the reports every half day, and let the last plan stay.
 
-    `more`: what else was expected an interval of.
+    `more`: what else was expected an interval of; `screen`: what each found.
     """
     store = open_store(fleet.config, str(fleet.file))
     for at, half in enumerate(halves):
@@ -146,7 +149,11 @@ def add_looks(fleet: Fleet, halves: Sequence[float], more: Sequence[str] = ()) -
         revision = Revision(at_s, 2, 2000, (0, 5000), (9_000, 3_000), ("θ stays",), 0.25)
         others = tuple((name, half * (at + 2)) for at, name in enumerate(more))
         forecast = (("whole", half / 5), ("hour-of-day", half), *others)
-        store.add_revision(RevisionRow(1, at_s, replace(revision, forecast=forecast).to_json()))
+        store.add_revision(
+            RevisionRow(
+                1, at_s, replace(revision, forecast=forecast, screen=tuple(screen)).to_json()
+            )
+        )
     store.close()
 
 

@@ -1,17 +1,26 @@
 """Faults of docs/faults.md, each in a store of its own: Prometheus fires the alert that fits."""
 
+import fcntl
 import json
 import re
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
+import pytest
 from msgspec.json import decode
 
-from aggregator.answers.alarms import ALARMS, Lately, alarms
-from aggregator.answers.fleet import FleetSummary
+from aggregator.answers.alarms import ALARMS, LINK_S, Lately, alarms
+from aggregator.answers.fleet import LATE_S, FleetSummary
 from aggregator.console.answering import Desk
 from aggregator.console.metrics import metrics_text
+from aggregator.store.opening import open_store
+from aggregator.store.rows import BeatRow, BeatTimes
+from aggregator.store.sqlite.reader import lock_of
+from edge_ldp.poisoning.screen import Screened
+from edge_ldp.protocol.messages import Status, StreamStatus, topic
 from edge_ldp.protocol.plan import Plan
 from edge_ldp.service.mqtt import Message
 from tests import needs
@@ -19,6 +28,7 @@ from tests.aggregator.console.small_fleet import (
     DAY_S,
     END_S,
     Fleet,
+    add_looks,
     add_plans,
     add_reports,
     frame,
@@ -29,88 +39,194 @@ from tests.aggregator.console.small_fleet import (
 from tests.aggregator.console.test_metrics import CONSOLE, RULES, series
 
 HOMES = [f"north-{at:04d}" for at in range(20)]
+HOUR_S = 3600
 
 
-def _goes_on(fleet: Fleet, seconds: int) -> None:
-    """Let the fleet's clock show so much more."""
-    text = fleet.file.read_text()
-    fleet.file.write_text(text.replace(f"origin_s = {END_S}", f"origin_s = {END_S + seconds}"))
+@dataclass
+class Case:
+    """A fleet whose service runs and says this of itself, `passed_s` after END_S."""
+
+    fleet: Fleet
+    plan: Plan
+    runs: bool = True
+    health: str = "ok"
+    passed_s: int = 0
+    beat_age_s: int = 0
+    lost_s: int | None = None
+    valid_s: int | None = 400 * DAY_S
+    lately: Lately = field(default_factory=Lately)
+
+    def goes_on(self, seconds: int) -> None:
+        """Let the fleet's clock show so much more."""
+        self.passed_s += seconds
+        _shows(self.fleet, END_S + self.passed_s)
+
+    def send(self, *messages: Message) -> None:
+        """Let the service count messages now."""
+        send(self.fleet, self.plan, messages, now_s=END_S + self.passed_s)
+
+    def beat(self) -> None:
+        """Let the service tell how it is."""
+        now_s = END_S + self.passed_s
+        lost_s = None if self.lost_s is None else now_s - self.lost_s
+        valid_s = None if self.valid_s is None else now_s + self.valid_s
+        times = BeatTimes(link_s=END_S if lost_s is None else None, lost_s=lost_s, valid_s=valid_s)
+        store = open_store(self.fleet.config, str(self.fleet.file))
+        store.beat(BeatRow("", now_s - self.beat_age_s, self.health, times))
+        store.close()
 
 
-def _no_service(fleet: Fleet, _plan: Plan) -> None:
-    _goes_on(fleet, 3 * 3600)
+def _shows(fleet: Fleet, now_s: int) -> None:
+    """Let the fleet's clock show this."""
+    text = re.sub(r"origin_s = .*", f"origin_s = {now_s}", fleet.file.read_text())
+    fleet.file.write_text(text)
 
 
-def _logins_refused(fleet: Fleet, plan: Plan) -> None:
+def _no_service(case: Case) -> None:
+    case.runs = False
+
+
+def _frozen(case: Case) -> None:
+    case.beat_age_s = LATE_S + 1
+
+
+def _broker_gone(case: Case) -> None:
+    case.lost_s, case.health = LINK_S, "degraded: link down"
+
+
+def _nobody_comes(case: Case) -> None:
+    """The service and its link are well, and three hours pass."""
+    case.goes_on(3 * HOUR_S)
+
+
+def _store_held(case: Case) -> None:
+    case.health = "degraded: store held"
+
+
+def _certificate_ends(case: Case) -> None:
+    case.valid_s = 6 * DAY_S
+
+
+def _clock_was_ahead(case: Case) -> None:
+    """The service had issued a plan when its clock was days ahead."""
+    case.goes_on(-3 * DAY_S)
+
+
+def _logins_refused(case: Case) -> None:
     """A day later three of twenty have not been heard of again."""
-    _goes_on(fleet, DAY_S + 3600)
-    send(fleet, plan, [status(name) for name in HOMES[3:]], now_s=END_S + DAY_S + 3600)
+    case.goes_on(DAY_S + HOUR_S)
+    case.send(*(status(name) for name in HOMES[3:]))
 
 
-def _ratio_above_the_policys(fleet: Fleet, plan: Plan) -> None:
-    send(fleet, plan, [status(HOMES[0], refusals=("ratio",))])
+def _ratio_above_the_policys(case: Case) -> None:
+    case.send(status(HOMES[0], refusals=("ratio",)))
 
 
-def _one_code(fleet: Fleet, plan: Plan) -> None:
-    send(fleet, plan, [frame(plan, "north-0099", [0] * 90)])
+def _one_code(case: Case) -> None:
+    case.send(frame(case.plan, "north-0099", [0] * 90))
 
 
-def _killed_while_planning(fleet: Fleet, _plan: Plan) -> None:
+def _lies_at_the_top(case: Case) -> None:
+    screened = Screened("survey", 0, 900, 9, rings=True, share=0.1, warnings=("too many",))
+    add_looks(case.fleet, (900.0, 600.0), screen=[screened])
+
+
+def _killed_while_planning(case: Case) -> None:
     """A stream was added, and the service ended before it had issued a plan of it."""
-    text = fleet.file.read_text()
+    text = case.fleet.file.read_text()
     added = text[text.index("[[streams]]") :].replace('"power"', '"heat"')
-    fleet.file.write_text(text + added.replace("id = 1", "id = 2"))
+    case.fleet.file.write_text(text + added.replace("id = 1", "id = 2"))
 
 
-def _weeks_offline(fleet: Fleet, plan: Plan) -> None:
-    send(fleet, plan, [status("north-0099", expired=40)])
+def _receipts_do_not_come(case: Case) -> None:
+    """A device has a thousand reports that wait, and makes one in a day."""
+    for made, seconds in ((1000, HOUR_S), (1001, DAY_S)):
+        case.goes_on(seconds)
+        one = StreamStatus(1, first=1, next=900, oldest=1, created=made, expired=0)
+        told = Status("online", "test", (one,)).to_json()
+        whose = Message(topic("demo", "status", "north-0099"), told)
+        case.send(whose, *(status(name) for name in HOMES))
+        case.beat()
+        _scraped(case, case.lately)
 
 
-def _malformed(fleet: Fleet, plan: Plan) -> None:
-    at = frame(plan, HOMES[0], [1]).topic
-    send(fleet, plan, [Message(at, b"\xff" * 20)] * 101)
+def _weeks_offline(case: Case) -> None:
+    case.send(status("north-0099", expired=40))
 
 
-def _damaged(fleet: Fleet, _plan: Plan) -> None:
-    assert fleet.config.store.path is not None
-    file = Path(fleet.config.store.path)
+def _malformed(case: Case) -> None:
+    at = frame(case.plan, HOMES[0], [1]).topic
+    case.send(*[Message(at, b"\xff" * 20)] * 101)
+
+
+def _damaged(case: Case) -> None:
+    assert case.fleet.config.store.path is not None
+    file = Path(case.fleet.config.store.path)
     file.write_bytes(file.read_bytes()[:100] + b"\xff" * 8000)
 
 
+def _nothing(_: Case) -> None:
+    """What is wrong is not the fleet."""
+
+
 # as in docs/console.md
-FAULTS: dict[str, tuple[str, Callable[[Fleet, Plan], None]]] = {
+FAULTS: dict[str, tuple[str, Callable[[Case], None]]] = {
     "AGG-12": ("StoreUnreadable", _damaged),
-    "AGG-27": ("NothingCounted", _no_service),
+    "console": ("ConsoleDown", _nothing),
+    "AGG-27": ("ServiceDown", _no_service),
+    "frozen": ("ServiceDown", _frozen),
+    "broker": ("LinkLost", _broker_gone),
+    "silence": ("NothingCounted", _nobody_comes),
+    "held": ("ServiceDegraded", _store_held),
+    "room": ("RoomLow", _nothing),
+    "certificate": ("CertificateExpires", _certificate_ends),
+    "PLN-18": ("PlanAhead", _clock_was_ahead),
     "NET-11": ("DevicesSilent", _logins_refused),
     "PLN-03": ("PlansRefused", _ratio_above_the_policys),
     "REP-10": ("DevicesMarked", _one_code),
+    "look": ("LookAlarm", _lies_at_the_top),
     "AGG-17": ("NoPlan", _killed_while_planning),
+    "receipts": ("ReportsPending", _receipts_do_not_come),
     "AGT-16": ("ReportsExpired", _weeks_offline),
     "REP-01": ("ReportsRefused", _malformed),
 }
+LIVENESS = [name for name, severity in ALARMS.items() if severity == "critical"]
 
 
-def _scraped(fleet: Fleet, lately: Lately) -> tuple[dict[str, str], set[str]]:
+@contextmanager
+def _served(case: Case) -> Iterator[None]:
+    """Hold the store, as its service does."""
+    assert case.fleet.config.store.path is not None
+    with lock_of(Path(case.fleet.config.store.path)).open("w") as lock:
+        if case.runs:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _scraped(case: Case, lately: Lately) -> tuple[dict[str, str], set[str]]:
     """Return the series of the metrics, and the alarms that the overview shows."""
-    desk = Desk(str(fleet.file))
-    reply = desk.make("summary", ())
-    desk.close()
+    with _served(case):
+        desk = Desk(str(case.fleet.file))
+        reply = desk.make("summary", ())
+        desk.close()
     found = None if reply.code else decode(reply.out, type=FleetSummary)
-    raised = [] if found is None else alarms(found, lately.note(found), "a.toml")
-    names = {one["name"] for one in raised}
-    return series(metrics_text(found, names, CONSOLE)), names
+    rings = [] if found is None else alarms(found, lately.note(found), "a.toml")
+    raised = {one["name"]: one["severity"] for one in rings}
+    return series(metrics_text(found, raised, CONSOLE)), {*raised}
 
 
 def test_a_rehearsals_clock_that_runs_fast_raises_no_alarm_before_it_is_time(
     tmp_path: Path,
 ) -> None:
     fleet = make_fleet(tmp_path)
-    add_reports(fleet, add_plans(fleet, 1), {"north": 3}, 1, slots=2)
-    _goes_on(fleet, 3 * DAY_S)
+    case = Case(fleet, add_plans(fleet, 1))
+    add_reports(fleet, case.plan, {"north": 3}, 1, slots=2)
+    case.goes_on(3 * DAY_S)
+    case.beat()
     slow = fleet.file.read_text()
-    assert _scraped(fleet, Lately())[1] == {"NothingCounted", "DevicesSilent"}
+    assert _scraped(case, Lately())[1] == {"NothingCounted"}
     fleet.file.write_text(slow.replace("rate = 1e-9", "rate = 17280.0"))
-    assert _scraped(fleet, Lately())[1] == set()
+    assert _scraped(case, Lately())[1] == set()
     desk = Desk(str(fleet.file))
     found = json.loads(desk.make("devices", ()).out)
     desk.close()
@@ -127,9 +243,10 @@ def _test_of(name: str, before: dict[str, str], after: dict[str, str]) -> dict[s
         for one, value in after.items()
         if one not in before
     ]
-    asked = [
-        {"eval_time": "40m", "alertname": alert, "exp_alerts": [{}] if alert == name else []}
-        for alert in ("StoreUnreadable", *ALARMS)
+    asked: list[dict[str, object]] = [
+        {"eval_time": at, "alertname": alert, "exp_alerts": [{}] if alert == name else []}
+        for alert in ("StoreUnreadable", "ConsoleDown", *ALARMS)
+        for at in (("23m", "40m") if alert in LIVENESS else ("40m",))
     ]
     return {"interval": "1m", "name": name, "input_series": rows, "alert_rule_test": asked}
 
@@ -138,26 +255,33 @@ def _then(value: str | None) -> str:
     return "stale _x39" if value is None else f"{value}x40"
 
 
-def test_AGG_12_AGG_17_AGG_27_AGT_16_NET_11_PLN_03_REP_01_REP_10_fire_their_alert_alone(
-    tmp_path: Path,
+def test_AGG_12_AGG_17_AGG_27_AGT_16_NET_11_PLN_03_PLN_18_REP_01_REP_10_fire_their_alert_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     promtool = needs.program("promtool", "apt-get install --no-install-recommends prometheus")
     tests = []
     for number, (name, happens) in FAULTS.items():
         place = tmp_path / number
         place.mkdir()
-        fleet, lately = make_fleet(place), Lately()
-        plan = add_plans(fleet, 1)
-        add_reports(fleet, plan, {"north": len(HOMES)}, 1, slots=2)
-        before, none = _scraped(fleet, lately)
-        happens(fleet, plan)
-        after, raised = _scraped(fleet, lately)
+        fleet = make_fleet(place)
+        case = Case(fleet, add_plans(fleet, 1))
+        add_reports(fleet, case.plan, {"north": len(HOMES)}, 1, slots=2)
+        case.beat()
+        before, none = _scraped(case, case.lately)
+        happens(case)
+        if name != "StoreUnreadable":
+            case.beat()
+        with monkeypatch.context() as context:
+            if name == "RoomLow":
+                context.setattr("aggregator.answers.alarms.LEAST_BYTES", 1 << 62)
+            after, raised = _scraped(case, case.lately)
         assert none == set(), number
-        assert raised == {name} - {"StoreUnreadable"}, number
+        assert raised == {name} - {"StoreUnreadable", "ConsoleDown"}, number
+        after = {} if name == "ConsoleDown" else after
         tests += [_test_of(name, before, after), _test_of("", before, before)]
     rules = tmp_path / "rules.yml"  # an alert's own labels and texts are not what is tested
     text = re.sub(r"expr: (.*)", r"expr: 'max(\1)'", RULES.read_text())
-    rules.write_text(re.sub(r" +annotations: .*\n", "", text))
+    rules.write_text(re.sub(r" +(annotations|labels): .*\n", "", text))
     file = tmp_path / "test.yml"
     file.write_text(json.dumps({"rule_files": [str(rules)], "tests": tests}))
     command = [promtool, "test", "rules", str(file)]

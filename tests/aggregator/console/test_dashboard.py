@@ -156,7 +156,7 @@ def test_a_fault_in_the_dashboard_is_found(told: str) -> None:
 
 def test_each_legend_names_a_label_that_its_metric_has() -> None:
     there: dict[str, set[str]] = {}
-    for one in series(metrics_text(FINE, (), CONSOLE)):
+    for one in series(metrics_text(FINE, {}, CONSOLE)):
         name, _, labels = one.partition("{")
         there.setdefault(name, set()).update(re.findall(r"(\w+)=", labels))
     for panel in BOARD["panels"]:

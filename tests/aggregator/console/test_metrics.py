@@ -10,7 +10,7 @@ import httpx
 import pytest
 from msgspec.structs import replace
 
-from aggregator.answers.alarms import ALARMS
+from aggregator.answers.alarms import ALARMS, SEVERITIES
 from aggregator.console.metrics import metrics_text
 from tests import needs
 from tests.aggregator.answers.test_alarms import FINE
@@ -23,10 +23,20 @@ CONSOLE = {"answers": 3.0, "seconds": 1.5, "viewers": 2.0}
 
 
 def test_each_alarm_is_a_rule_and_each_rule_an_alarm() -> None:
-    text = RULES.read_text()
-    rules = re.findall(r"alert: (\w+)\n +expr: (.*)", text)
-    told = {name: f'edge_ldp_alarm{{name="{name}"}} > 0' for name in ALARMS}
-    assert dict(rules) == {"StoreUnreadable": "edge_ldp_store_up == 0", **told}
+    rules = re.findall(
+        r"alert: (\w+)\n +expr: (.*)\n.*\n +labels: {severity: (\w+)}", RULES.read_text()
+    )
+    told = [
+        ("StoreUnreadable", "edge_ldp_store_up == 0", "critical"),
+        ("ConsoleDown", "absent(edge_ldp_store_up)", "critical"),
+    ]
+    for name, severity in ALARMS.items():
+        ring = f'edge_ldp_alarm{{name="{name}"}}'
+        if severity:
+            told.append((name, f"{ring} > 0", severity))
+        else:
+            told += [(name, f"{ring} == {at}", one) for at, one in enumerate(SEVERITIES, 1)]
+    assert sorted(rules) == sorted(told)
     promtool = needs.program("promtool", "apt-get install --no-install-recommends prometheus")
     command = [promtool, "check", "rules", str(RULES)]
     assert subprocess.run(command, capture_output=True, check=False).returncode == 0
@@ -36,23 +46,23 @@ def series(text: str) -> dict[str, str]:
     return dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
 
 
-def test_there_are_at_most_40_series_whatever_the_fleets_size(fleet: Fleet, console: str) -> None:
+def test_there_are_at_most_50_series_whatever_the_fleets_size(fleet: Fleet, console: str) -> None:
     text = httpx.get(f"{console}/metrics").text
     found = series(text)
-    assert len(found) <= 40
+    assert len(found) <= 50
     assert "north" not in text
     status = fleet.json("status")
     assert found['edge_ldp_reports_total{what="counted"}'] == str(status["streams"][0]["counted"])
     assert found['edge_ldp_devices{what="enrolled"}'] == str(status["devices"]["enrolled"])
     assert found["edge_ldp_store_up"] == "1"
     many = replace(FINE, streams=FINE.streams * 256)
-    assert len(series(metrics_text(many, (), CONSOLE))) == len(
-        series(metrics_text(FINE, (), CONSOLE))
+    assert len(series(metrics_text(many, {}, CONSOLE))) == len(
+        series(metrics_text(FINE, {}, CONSOLE))
     )
 
 
 def test_the_dashboard_asks_for_metrics_that_there_are() -> None:
-    there = {name.partition("{")[0] for name in series(metrics_text(FINE, (), CONSOLE))}
+    there = {name.partition("{")[0] for name in series(metrics_text(FINE, {}, CONSOLE))}
     board = json.loads((ROOT / "config" / "grafana-dashboard.json").read_text())
     asked = {
         name
