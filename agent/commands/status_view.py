@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from fractions import Fraction
 
 from agent.claims.elapsed import Moment
 from agent.claims.ledger_opening import at_hand
-from agent.claims.lifetime import days_left
+from agent.claims.lifetime import Beside, days_left
 from agent.claims.silence import WORDS, silence
 from agent.commands.ledger_view import state_text, view
 from agent.commands.plans_view import refused_text
@@ -129,13 +130,27 @@ def _life(journal: Journal, config: AgentConfig) -> dict[str, object]:
     """Return the limit of all reports ever and what is left of it, if the owner set one."""
     if config.lifetime is None:
         return {}
-    left = config.lifetime.left(journal.ledger(), config.ratio)
-    return {
-        "lifetime_reports": config.lifetime.reports,
-        "lifetime_epsilon": config.lifetime.epsilon,
-        "lifetime_left": left,
-        "lifetime_days_left": days_left(left, config.window, config.slot_seconds),
-    }
+    life, beside, ratio = config.lifetime, _beside(journal, config), config.ratio
+    limits: dict[str, object] = {"lifetime_reports": life.reports, "lifetime_epsilon": life.epsilon}
+    if not config.local_streams:
+        rest = max(0.0, life.rest(journal.ledger(), beside.epsilon))
+        days = int(rest / beside.a_day)
+        return limits | {"lifetime_epsilon_left": round(rest, 6), "lifetime_days_left": days}
+    left = life.left(journal.ledger(), ratio, beside.epsilon)
+    pace = float(beside.a_day) / ratio.epsilon
+    days = days_left(left, config.window, config.slot_seconds, pace)
+    return limits | {"lifetime_left": left, "lifetime_days_left": days}
+
+
+def _beside(journal: Journal, config: AgentConfig) -> Beside:
+    """Return what sums cost so far; what runs is not counted before it leaves."""
+    if not journal.sharing() and not config.sharing:
+        return Beside()
+    from agent.config.summed_streams import day_cost, sum_terms  # noqa: PLC0415 (memory: who has sums)
+    from agent.curator.sums_journal import SumsJournal  # noqa: PLC0415 (same)
+
+    a_day = sum(map(day_cost, sum_terms(config).values()), Fraction(0))
+    return Beside(SumsJournal(journal).spent(), a_day)
 
 
 def silent_facts(journal: Journal, config: AgentConfig) -> dict[str, object]:

@@ -55,6 +55,11 @@ def window_cost(terms: SumTerms, window_slots: int) -> Fraction:
     return most_in_window(terms.layout, window_slots) * terms.per_slot
 
 
+def day_cost(terms: SumTerms) -> Fraction:
+    """Return what a day costs at most."""
+    return window_cost(terms, terms.layout.slots_a_day)
+
+
 def _terms(config: AgentConfig, at: int, stream: StreamTable) -> SumTerms:
     table = stream.sums
     assert table is not None  # noqa: S101 (asked by the caller)
@@ -93,8 +98,8 @@ def sums_faults(config: AgentConfig) -> list[tuple[str, str]]:
         ),
         (
             "policy.lifetime",
-            config.lifetime is None,
-            "none beside sums: it counts the local mode's reports",
+            config.lifetime is None or config.lifetime.epsilon is not None,
+            "epsilon, beside sums: they are no reports",
         ),
     ]
     for at, stream in enumerate(config.streams):

@@ -6,6 +6,7 @@ A period's slots are written down with its release, and none of them is ever add
 crash before that transaction releases later, with fresh noise, and one after it never again.
 """
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -99,6 +100,15 @@ class SumsJournal:
                 (period.terms.key, until_s, first_s),
             ).fetchone()
         return row is not None
+
+    def spent(self) -> Fraction:
+        """Return the ε of all that was ever released, rounded up."""
+        alike = Counter[tuple[int, int]]()
+        for row in self.released():
+            alike[row.span, row.scale] += row.slots
+        return sum(
+            (booked(span, scale, slots) for (span, scale), slots in alike.items()), Fraction(0)
+        )
 
     def released(self) -> list[SummedPeriod]:
         """Return every period ever released, by stream and time."""

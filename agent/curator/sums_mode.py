@@ -9,12 +9,14 @@ copy, a lost state) it is given up, and costs nothing. Source: docs/faults.md, A
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from fractions import Fraction
 from functools import partial
 
+from agent.claims.lifetime import REACHED, Beside, end_words
 from agent.claims.rollback import ReportingLife, Told
 from agent.claims.slots import SlotValues
 from agent.config import AgentConfig
-from agent.config.summed_streams import sum_terms
+from agent.config.summed_streams import SumTerms, day_cost, sum_terms
 from agent.curator.running_file import SUMS_ENDING, RunningFile
 from agent.curator.sums import RunningSum, added, begin_sum, packed
 from agent.curator.sums_journal import SumsJournal
@@ -24,10 +26,12 @@ from agent.state.device import Device
 from agent.state.journal import Journal
 from agent.state.local_mode import LATE_S, LocalMode
 from agent.state.place import running_path
+from edge_ldp.period_sums import booked
 from edge_ldp.protocol.messages import StreamStatus
 from edge_ldp.protocol.plan import Refusal
 from edge_ldp.protocol.signing import Keyring
 from edge_ldp.service.clock import Clock
+from edge_ldp.service.health import DEGRADED
 
 LATE_SLOTS = 2  # after a period's last slot, for values of it that are still to come
 log = logging.getLogger("edge-ldp.agent")
@@ -70,6 +74,8 @@ class SumsMode:
         self._core = core
         self._local = local
         self._journal = journal
+        self._sums: dict[int, RunningSum] = {}
+        self._left = journal.spent()  # ε of what was released
         self._configure(core.config)
         stored, seconds = core.journal.ledger(), core.config.slot_seconds
         ends = [row.until_s // seconds for row in journal.released()]
@@ -79,6 +85,7 @@ class SumsMode:
         self._began = began  # of the account that what runs belongs to
         self._taken = taken  # the elapsed slot that something was added in last
         self._sums = {one.terms.key: one for one in sums}
+        self._tell_cost()
 
     @property
     def is_open(self) -> bool:
@@ -88,6 +95,8 @@ class SumsMode:
     @property
     def health(self) -> str:
         """Return "ok", or why nothing is counted."""
+        if self._local.is_open and all(map(self._is_beyond, self._terms.values())):
+            return DEGRADED + REACHED
         return self._local.health
 
     @property
@@ -167,6 +176,8 @@ class SumsMode:
                 self._core.storage.done(
                     partial(self._journal.concede, terms, first, slot + 1 - first)
                 )
+            self._left = self._journal.spent()
+            self._tell_cost()
         self._follow()
 
     def described(self, account: StreamStatus) -> StreamStatus:
@@ -185,6 +196,25 @@ class SumsMode:
         self._terms = sum_terms(config)
         streams = config.streams
         self._positions = [at for at, one in enumerate(streams) if one.mode != "sums"]
+        self._a_day = sum(map(day_cost, self._terms.values()), Fraction(0))
+        self._tell_cost()
+
+    def _tell_cost(self) -> None:
+        """Let the owner's limit of all ε count what left in sums, and what runs."""
+        running = (booked(s.terms.span, s.terms.scale, s.slots) for s in self._sums.values())
+        self._local.beside = Beside(sum(running, self._left), self._a_day)
+
+    def _is_beyond(self, terms: SumTerms, more: Fraction = Fraction(0)) -> bool:
+        """Say whether another slot of a sum is beyond the owner's limit of all ε."""
+        life, beside = self._core.config.lifetime, self._local.beside
+        if life is None:
+            return False
+        rest = life.rest(self._local.account[0], beside.epsilon + more)
+        if not self._core.config.local_streams:
+            days = int(max(0, rest) / beside.a_day)
+            has_ended = rest < terms.per_slot
+            self._local.tell_end(end_words(days, f"ε {max(0, rest):g}", has_ended=has_ended))
+        return rest < terms.per_slot
 
     def _add(self, closed: SlotValues) -> None:
         """Add a slot's values where the account allows it; end the periods before it first."""
@@ -200,13 +230,14 @@ class SumsMode:
             self._taken = now.slot
             if not core.storage.done(self._seal):
                 self._sums = before
+            self._tell_cost()
 
     def _added(self, closed: SlotValues) -> list[tuple[int, RunningSum]]:
         """Return the sums that have a value more, by their streams' keys."""
-        found, slot = [], closed.slot
+        found, slot, more = list[tuple[int, RunningSum]](), closed.slot, Fraction(0)
         for at, terms in self._terms.items():
             value, running = closed.values[at], self._sums.get(terms.key)
-            if value is None:
+            if value is None or self._is_beyond(running.terms if running else terms, more):
                 continue
             if running is None or running.terms.layout.period(slot) < running.period:
                 running = begin_sum(terms, slot)  # a clock that had been ahead: what ran is lost
@@ -214,6 +245,7 @@ class SumsMode:
                     continue
             if running.last < slot <= running.last_slot:
                 found.append((terms.key, added(running, slot, value)))
+                more += running.terms.per_slot
         return found
 
     def _end_before(self, slot: int) -> None:
@@ -222,6 +254,8 @@ class SumsMode:
             if running.last_slot < slot and self._end(running):
                 del self._sums[key]
                 self._core.storage.done(self._seal)
+                self._left = self._journal.spent()
+                self._tell_cost()
 
     def _end(self, running: RunningSum) -> bool:
         """Release a period, or give it up if too little of it was seen; False: it is to wait."""
@@ -251,6 +285,7 @@ class SumsMode:
             log.warning("sums: %s: what ran of their periods is given up", why)
         self._sums = {}
         self._core.storage.done(self._seal)
+        self._tell_cost()
 
     def _seal(self) -> None:
         self._journal.keep(self._began, self._taken, self._sums.values())

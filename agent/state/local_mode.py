@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from agent.claims.elapsed import Elapsed, reconstructed
 from agent.claims.ledger_opening import is_behind, is_other_time, next_window, opened
-from agent.claims.lifetime import REACHED, WARN_DAYS, days_left
+from agent.claims.lifetime import REACHED, Beside, days_left, end_words
 from agent.claims.pipeline import decide
 from agent.claims.rollback import ReportingLife, Told
 from agent.claims.silence import BEHIND, FAULTS, WORDS, Silence, silence
@@ -50,6 +50,7 @@ class LocalMode:
         self._ledger: Ledger | None = None
         self._elapsed: Elapsed | None = None  # as stored; None where the ledger is
         self._last_warning = ""  # of the lifetime
+        self.beside = Beside()  # what sums of this home cost; theirs to say
         stored = core.journal.ledger()
         self._since = stored.floor if stored else NEVER  # claimed before this process began
         self._plans = AcceptedPlans(core.config, core.journal, core.storage, core.clock, keyring)
@@ -106,23 +107,20 @@ class LocalMode:
     def _has_ended(self) -> bool:
         """Say whether the owner's limit of all reports is reached; said 30 days ahead, and then."""
         config = self._core.config
-        if config.lifetime is None:
+        if config.lifetime is None or not config.local_streams:
             return False
-        left = config.lifetime.left(self._ledger, config.ratio)
-        days = days_left(left, config.window, config.slot_seconds)
+        left = config.lifetime.left(self._ledger, config.ratio, self.beside.epsilon)
+        in_reports = float(self.beside.a_day) / config.ratio.epsilon
+        days = days_left(left, config.window, config.slot_seconds, in_reports)
         has_ended = left < config.window.streams  # a slot may need so many
-        if has_ended or days <= WARN_DAYS:
-            self._warn_of_lifetime(
-                f"{REACHED}: nothing is reported any more"
-                if has_ended
-                else f"the lifetime of reports ends in {WARN_DAYS} days or less: {left} are left"
-            )
+        self.tell_end(end_words(days, f"{left}", has_ended=has_ended))
         return has_ended
 
-    def _warn_of_lifetime(self, line: str) -> None:
-        kind = line.split(":", 1)[0]
-        if kind != self._last_warning:
-            log.warning("%s", line)
+    def tell_end(self, words: str) -> None:
+        """Say what is to be said of the owner's limit, each thing once."""
+        kind = words.split(":", 1)[0]
+        if kind not in ("", self._last_warning):
+            log.warning("%s", words)
             self._last_warning = kind
 
     def flush(self, *, online: bool) -> None:

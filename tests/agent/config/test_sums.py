@@ -128,7 +128,7 @@ def test_what_does_not_divide_the_day_or_add_up_is_refused_by_its_key_AGT_33(
 @pytest.mark.parametrize(
     ("changes", "key"),
     [
-        ({"policy": "lifetime = { reports = 9 }"}, "policy.lifetime"),
+        ({"policy": "lifetime = { reports = 9 }"}, "epsilon, beside sums: they are no reports"),
         ({"stream": SUMS + "cells = 24\nblock_hours = 4\n", "slot_seconds": 60}, "block_hours"),
         ({"quantities": ("power", "energy_import")}, "streams.sums.share"),
         ({"policy": "epsilon = 8"}, "share: expected a share that makes ε .* at most 32"),

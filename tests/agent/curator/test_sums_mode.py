@@ -10,6 +10,7 @@ from agent.claims.rollback import Told
 from agent.config.summed_streams import sum_terms
 from agent.errors import StorageError
 from agent.state.place import running_path
+from edge_ldp.entropy import system_draw
 from edge_ldp.protocol.released import FIRST_SUMS_KEY
 from tests.agent.samples import SERIES, SLOT_S
 from tests.agent.summed import BOTH, DAY, MIDNIGHT, SUMS, SumsBench, in_memory, steady
@@ -80,6 +81,33 @@ def test_a_slots_value_enters_a_sum_and_a_report_and_pays_for_both(tmp_path: Pat
     assert (spent["sums"], spent["summed_slots"], spent["reports"]) == (1, 96, 97)
 
 
+@pytest.mark.parametrize("stream", [SUMS, BOTH], ids=["sums", "both"])
+def test_the_owners_limit_of_all_epsilon_counts_sums_and_reports_together_AGT_27(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, stream: str
+) -> None:
+    """A slot of a sum counts from when it is added: what runs is never beyond the limit."""
+    life = "lifetime = { epsilon = 40 }"
+    bench = SumsBench(tmp_path / "s.db", stream + "least_share = 0\n", policy=life)
+    bench.push(*[500] * 5)
+    assert "the lifetime of reports ends in 30 days or less" in caplog.text
+    bench.restart()
+    bench.push(*[500] * (DAY - 5), None)
+    assert [sum(one.n) for one in bench.frames] == [19 if stream == SUMS else 20]
+    assert bench.device.health == "degraded: lifetime reached"
+    assert "lifetime reached: nothing is reported any more" in caplog.text
+    bench.day()
+    bench.push(500)
+    ledger = bench.journal.ledger()
+    assert ledger is not None
+    assert ledger.reports == (0 if stream == SUMS else 20)
+    assert 37 < ledger.epsilon_spent + bench.sums.spent() <= 40
+    assert len(bench.frames) == 1
+    bench.restart(policy="lifetime = { epsilon = 50 }")
+    bench.push(*[500] * 10)
+    assert bench.running[0].slots == 5
+    bench.journal.close()
+
+
 def test_values_are_cut_to_the_homes_own_ceiling(tmp_path: Path) -> None:
     bench = SumsBench(tmp_path / "s.db", SUMS + "ceiling = 1000\n")
     bench.push(5000, -3, 999)
@@ -130,25 +158,36 @@ def content(directory: Path) -> dict[str, object]:
     return found
 
 
-def test_no_byte_on_the_disk_depends_on_a_reading_before_its_period_ends_PRV_25(
-    tmp_path: Path,
+@pytest.mark.parametrize("keep", ["run", "disk"])
+def test_no_byte_on_the_disk_depends_on_a_reading_but_what_leaves_PRV_25(
+    tmp_path: Path, keep: str
 ) -> None:
-    """Database, log and free pages, at every slot, over a restart: any number of copies of them."""
-    homes = [tmp_path / name for name in ("a", "b")]
-    readings = ([0] * 95, [(7 * at * at) % 4000 for at in range(95)])
+    """Database, log and free pages, at every slot, over a restart and the period's end.
+
+    Two homes whose readings add up to the same: any number of copies of both are the same bytes.
+    But for the one file of a sum that its owner keeps on the disk.
+    """
+    readings = ([0] * 48 + [3000] * 48 + [7, 900], [3000] * 48 + [0] * 48 + [900, 7])
     seen: list[list[dict[str, object]]] = [[], []]
-    for home, values, copies in zip(homes, readings, seen, strict=True):
+    running: list[list[tuple[int, ...]]] = [[], []]
+    for at, values in enumerate(readings):
+        home = tmp_path / f"{at}"
         home.mkdir(mode=0o700)
-        bench = SumsBench(home / "s.db", entropy=steady())
-        for at, value in enumerate(values):
+        bench = SumsBench(home / "s.db", entropy=steady(), device=f'keep = "{keep}"')
+        for number, value in enumerate(values):
+            bench.device.core._draw_series = system_draw(steady())  # noqa: SLF001 (as its noise)
             bench.push(value)
-            copies.append(content(home))
-            if at == 50:
+            seen[at].append(content(home))
+            running[at] += [one.sums for one in bench.running]
+            if number == 50:
                 bench.restart()
-        assert bench.running[0].sums == (sum(values),)
+        assert [sum(one.n) for one in bench.frames] == [96]
         bench.journal.close()
+    assert sum(one != other for one, other in zip(*running, strict=True)) == 96, "the control"
+    kept = [copy.pop("s.db-sums", None) for copies in seen for copy in copies]
     assert seen[0] == seen[1]
     assert {name for copy in seen[0] for name in copy} <= {"s.db", "s.db-wal"}
+    assert [one is None for one in kept] == [keep == "run"] * len(kept)
 
 
 def test_what_runs_is_in_memory_in_a_closed_file_or_the_agent_does_not_start_PRV_25(
