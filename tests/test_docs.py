@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.tables import each
+
 ROOT = Path(__file__).parent.parent
 DOCUMENT = re.compile(r"\bdocs/[\w/-]+(?:\.[a-z]+\b)?")
 TITLED = re.compile(r"(docs/[\w/-]+\.md)((?:, \"?[A-Z][\w ()'-]*)+)")
@@ -129,27 +131,18 @@ def test_nothing_points_out_of_the_repository() -> None:
 
 @pytest.mark.parametrize(
     ("dead", "planted"),
-    [
-        (dead_citations, "Source: docs/nowhere.md."),
-        (dead_citations, "Source: docs/design.md, The cellar."),
+    each(
+        (dead_citations, "Source: docs/nowhere.md.", "Source: docs/design.md, The cellar."),
         (dead_citations, "Source: docs/design.md,\n    The cellar of the house."),
         (dead_citations, "Source: docs/design.md, The kernel, Cellar."),
-        (dead_citations, 'docs/scaling.md, "The cellar"'),
-        (dead_citations, "# docs/methods.md,\n# Alchemy"),
-        (dead_citations, "docs/faults.md, SER-99."),
-        (dead_citations, "docs/faults.md, SER-01..03,\nSER-99"),
-        (dead_citations, "docs/faults.md, XYZ"),
-        (dead_citations, "docs/cellar, without an ending"),
-        (dead_links, "[gone](nowhere.md)"),
-        (dead_links, "![gone](docs/nowhere.png)"),
-        (dead_links, "[gone](README.md#no-such-part)"),
-        (dead_links, "`agent/cellar.py` and `agent/main.py`"),
-        (dead_decisions, "one row a device (ADR 9, ADR\n    99)"),
-        (dead_decisions, "[ADR 99](adr/0099-cellar.md)"),
-        (strays, "DESIGN" + " §4"),
-        (strays, "FAULTS" + " SER-01"),
-        (strays, ".." + "/shared/x"),
-    ],
+        (dead_citations, 'docs/scaling.md, "The cellar"', "# docs/methods.md,\n# Alchemy"),
+        (dead_citations, "docs/faults.md, SER-99.", "docs/faults.md, SER-01..03,\nSER-99"),
+        (dead_citations, "docs/faults.md, XYZ", "docs/cellar, without an ending"),
+        (dead_links, "[gone](nowhere.md)", "![gone](docs/nowhere.png)"),
+        (dead_links, "[gone](README.md#no-such-part)", "`agent/cellar.py` and `agent/main.py`"),
+        (dead_decisions, "one row a device (ADR 9, ADR\n    99)", "[ADR 99](adr/0099-cellar.md)"),
+        (strays, "DESIGN" + " §4", "FAULTS" + " SER-01", ".." + "/shared/x"),
+    ),
 )
 def test_a_planted_one_is_found(dead: Callable[[Path, str], Iterator[str]], planted: str) -> None:
     assert len(list(dead(ROOT / "README.md", planted))) == 1

@@ -15,6 +15,7 @@ from agent.meters.dsmr import P1Meter
 from edge_ldp import ParameterError
 from firmware_stubs.meters import p1_telegram
 from firmware_stubs.meters.telegram import MAX_W, MAX_WH, timestamp
+from tests.tables import each
 
 GOOD: dict[str, Any] = {
     "meter_id": "E0099000000000001",
@@ -85,17 +86,13 @@ def test_clocks_change_on_the_last_sundays_of_march_and_october(utc: str, printe
 
 @pytest.mark.parametrize(
     ("field", "wrong"),
-    [
-        ("power_w", -1),
-        ("power_w", MAX_W + 1),
+    each(
+        ("power_w", -1, MAX_W + 1),
         ("import_wh", MAX_WH + 1),
         ("export_wh", -1),
         ("export_power_w", -1),
-        ("meter_id", ""),
-        ("meter_id", "é"),
-        ("meter_id", "a\r\nb"),
-        ("meter_id", "x" * 49),
-    ],
+        ("meter_id", "", "é", "a\r\nb", "x" * 49),
+    ),
 )
 def test_what_a_meter_cannot_print_is_refused(field: str, wrong: object) -> None:
     with pytest.raises(ParameterError, match=field):

@@ -12,6 +12,7 @@ from agent.claims.batches import Key
 from agent.claims.delivery import DAY_S, STEPS, Delivery
 from edge_ldp.protocol.messages import Receipt, StreamReceipt
 from edge_ldp.protocol.released import FIRST_KEY
+from tests.tables import each
 
 WINDOW = 3
 RESEND_S = 100.0
@@ -326,16 +327,12 @@ def test_released_values_go_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given_receipt", "covered"),
-    [
-        (receipt(0), []),
-        (receipt(2), [1, 2]),
-        (receipt(4, (2, 3)), [1]),
-        (receipt(99), [1, 2]),
-        (receipt(99, (1, 99)), []),
-        (receipt(99, stream=2), []),
-        (Receipt(()), []),
-    ],
+    ("covered", "given_receipt"),
+    each(
+        ([], receipt(0), receipt(99, (1, 99)), receipt(99, stream=2), Receipt(())),
+        ([1, 2], receipt(2), receipt(99)),
+        ([1], receipt(4, (2, 3))),
+    ),
 )
 def test_a_receipt_settles_what_it_covers_and_went_NET_24(
     given_receipt: Receipt, covered: list[int]

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from agent.claims.gauges import round_half_up
 from agent.claims.slots import Kind, SlotBuilder, SlotValues
+from tests.tables import each
 
 SLOT_S = 900
 T0 = 1_800_000_000  # the start of a slot
@@ -79,20 +80,15 @@ def test_rounding_is_the_nearest_integer_with_halves_up(total: int, count: int) 
 
 
 @pytest.mark.parametrize(
-    ("readings", "mean"),
-    [
-        ([7], 7),
-        ([1, 2], 2),
-        ([-1, -2], -1),
-        ([-1, 0], 0),
-        ([1, 1, 2], 1),
-        ([1, 2, 2], 2),
-        ([100, -100], 0),
-        ([0] * 9 + [5], 1),
-        ([0] * 9 + [4], 0),
-        ([0] * 9 + [-5], 0),
-        ([10**15, 10**15 + 1], 10**15 + 1),
-    ],
+    ("mean", "readings"),
+    each(
+        (7, [7]),
+        (2, [1, 2], [1, 2, 2]),
+        (-1, [-1, -2]),
+        (0, [-1, 0], [100, -100], [0] * 9 + [4], [0] * 9 + [-5]),
+        (1, [1, 1, 2], [0] * 9 + [5]),
+        (10**15 + 1, [10**15, 10**15 + 1]),
+    ),
 )
 def test_a_mean_is_exact_and_rounds_half_up(readings: list[int], mean: int) -> None:
     """A slot of as many seconds as there are readings, one a second."""

@@ -13,6 +13,7 @@ from agent.config.summed_streams import sum_terms, window_cost
 from agent.errors import ConfigError
 from edge_ldp.period_sums import PeriodLayout
 from tests.agent.samples import config_text
+from tests.tables import each
 
 SUMS = 'mode = "sums"\n[streams.sums]\nshare = 1\n'
 BOTH = 'mode = "both"\n[streams.sums]\nshare = 0.75\n'
@@ -90,32 +91,27 @@ def test_another_share_mode_window_or_layout_is_another_sharing(change: dict[str
 
 
 @pytest.mark.parametrize(
-    ("lines", "key"),
-    [
-        ('mode = "sums"\n', "streams[0].sums"),
-        ('mode = "local"\n[streams.sums]\nshare = 1\n', "streams[0].sums"),
-        ('mode = "both"\n[streams.sums]\nshare = 1\n', "policy.window.reports"),
-        (SUMS.replace("share = 1", "share = 0"), "streams[0].sums.share"),
-        (SUMS.replace("share = 1", "share = 1.5"), "streams[0].sums.share"),
-        (SUMS.replace("share = 1", "share = nan"), "streams[0].sums.share"),
-        (SUMS.replace("share = 1", "share = 1e-30"), "streams[0].sums.share"),
-        (SUMS.replace("share = 1", ""), "streams[0].sums.share"),
-        (SUMS + "cells = 5\n", "streams[0].sums.cells"),
-        (SUMS + "cells = 96\ndays = 1\n", "streams[0].sums.cells"),
-        (SUMS + "days = 0\n", "streams[0].sums.days"),
-        (SUMS + "days = 367\n", "streams[0].sums.days"),
-        (SUMS + "offset_s = 450\n", "streams[0].sums.offset_s"),
-        (SUMS + "offset_s = 86_400\n", "streams[0].sums.offset_s"),
-        (SUMS + "cells = 24\nblock_hours = 5\n", "streams[0].sums.block_hours"),
-        (SUMS + "cells = 4\nblock_hours = 4\n", "streams[0].sums.block_hours"),
-        (SUMS + "ceiling = 0\n", "streams[0].sums.ceiling"),
-        (SUMS + "ceiling = 4_001\n", "streams[0].sums.ceiling"),
-        (SUMS + "least_b = 0\n", "streams[0].sums.least_b"),
-        (SUMS + "least_b = 281_474_976_710_656\n", "streams[0].sums.least_b"),
-        (SUMS + "least_share = 1.1\n", "streams[0].sums.least_share"),
-        (SUMS + "least_days = 1\n", "streams[0].sums.least_days"),
-        ('mode = "sealed"\n', "streams[0].mode"),
-    ],
+    ("key", "lines"),
+    each(
+        ("streams[0].sums", 'mode = "sums"\n', 'mode = "local"\n[streams.sums]\nshare = 1\n'),
+        ("policy.window.reports", 'mode = "both"\n[streams.sums]\nshare = 1\n'),
+        ("streams[0].sums.share", SUMS.replace("share = 1", "share = 0")),
+        ("streams[0].sums.share", SUMS.replace("share = 1", "share = 1.5")),
+        ("streams[0].sums.share", SUMS.replace("share = 1", "share = nan")),
+        ("streams[0].sums.share", SUMS.replace("share = 1", "share = 1e-30")),
+        ("streams[0].sums.share", SUMS.replace("share = 1", "")),
+        ("streams[0].sums.cells", SUMS + "cells = 5\n", SUMS + "cells = 96\ndays = 1\n"),
+        ("streams[0].sums.days", SUMS + "days = 0\n", SUMS + "days = 367\n"),
+        ("streams[0].sums.offset_s", SUMS + "offset_s = 450\n", SUMS + "offset_s = 86_400\n"),
+        ("streams[0].sums.block_hours", SUMS + "cells = 24\nblock_hours = 5\n"),
+        ("streams[0].sums.block_hours", SUMS + "cells = 4\nblock_hours = 4\n"),
+        ("streams[0].sums.ceiling", SUMS + "ceiling = 0\n", SUMS + "ceiling = 4_001\n"),
+        ("streams[0].sums.least_b", SUMS + "least_b = 0\n"),
+        ("streams[0].sums.least_b", SUMS + "least_b = 281_474_976_710_656\n"),
+        ("streams[0].sums.least_share", SUMS + "least_share = 1.1\n"),
+        ("streams[0].sums.least_days", SUMS + "least_days = 1\n"),
+        ("streams[0].mode", 'mode = "sealed"\n'),
+    ),
 )
 def test_what_does_not_divide_the_day_or_add_up_is_refused_by_its_key_AGT_33(
     lines: str, key: str

@@ -8,6 +8,7 @@ from aggregator.answers.device_view import devices_answer, devices_text
 from aggregator.commands.member_files import read_members, write_members
 from aggregator.counting.members import Listed, Wish, named_wishes
 from aggregator.errors import MemberError
+from tests.tables import each
 
 A = Listed("a", "", "online", 100, 50, None, None)
 B = Listed("b", "north", "unknown", 100, None, 60, 70)
@@ -60,21 +61,16 @@ def test_a_line_that_cannot_be_is_named_REP_14(text: str, where: str, said: str)
 
 
 @pytest.mark.parametrize(
-    ("given", "where"),
-    [
-        ("[]", "f"),
-        ("{", "f"),
-        ("[" * 100_000, "f"),
-        ({"devices": {}}, "f"),
-        ({"devices": ["a"]}, "f devices[0]"),
-        ({"devices": [{"device": "a"}, {"group": "x"}]}, "f devices[1]"),
-        ({"devices": [{"device": 5}]}, "f devices[0]"),
-        ({"devices": [{"device": "a", "group": 5}]}, "f devices[0]"),
-        ({"devices": [{"device": "a", "group": 0}]}, "f devices[0]"),
-        ({"devices": [{"device": "a", "revoked": "x"}]}, "f devices[0]"),
-        ({"devices": [{"device": "a", "revoked": 1}]}, "f devices[0]"),
-        ({"devices": []}, "f"),
-    ],
+    ("where", "given"),
+    each(
+        ("f", "[]", "{", "[" * 100_000, {"devices": {}}, {"devices": []}),
+        ("f devices[0]", {"devices": ["a"]}, {"devices": [{"device": 5}]}),
+        ("f devices[0]", {"devices": [{"device": "a", "group": 5}]}),
+        ("f devices[0]", {"devices": [{"device": "a", "group": 0}]}),
+        ("f devices[0]", {"devices": [{"device": "a", "revoked": "x"}]}),
+        ("f devices[0]", {"devices": [{"device": "a", "revoked": 1}]}),
+        ("f devices[1]", {"devices": [{"device": "a"}, {"group": "x"}]}),
+    ),
 )
 def test_an_object_that_cannot_be_is_named_REP_14(given: object, where: str) -> None:
     text = given if isinstance(given, str) else json.dumps(given)

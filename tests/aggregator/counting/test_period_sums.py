@@ -31,6 +31,7 @@ from edge_ldp.device.sums_frame import SumsFrame, encode_sums
 from edge_ldp.errors import RowError
 from edge_ldp.period_sums.estimate import estimate_total
 from edge_ldp.period_sums.law import FEW
+from tests.tables import each
 
 DAY_S = 86_400
 WEEK = 2_900  # begins at a border of 7 days from 1970
@@ -141,19 +142,15 @@ def test_neighbouring_periods_and_other_homes_and_streams_do_not_overlap_REP_15(
 
 
 @pytest.mark.parametrize(
-    ("changes", "reason"),
-    [
-        ({"span": SPAN + 1}, "span"),
-        ({"low": -1}, "span"),
-        ({"scale": MOST_SPANS * SPAN + 1}, "span"),
-        ({"y": (672 * SPAN + 28 * SCALE + 1,)}, "range"),
-        ({"y": (-28 * SCALE - 1,)}, "range"),
-        ({"n": (0,), "y": (28 * SCALE + 1,)}, "range"),
-        ({"period": WEEK + 1}, "early"),
-        ({"period": WEEK - 6}, "late"),
-        ({"name": "gas"}, "stream"),
-        ({"unit": "Wh"}, "stream"),
-    ],
+    ("reason", "changes"),
+    each(
+        ("span", {"span": SPAN + 1}, {"low": -1}, {"scale": MOST_SPANS * SPAN + 1}),
+        ("range", {"y": (672 * SPAN + 28 * SCALE + 1,)}, {"y": (-28 * SCALE - 1,)}),
+        ("range", {"n": (0,), "y": (28 * SCALE + 1,)}),
+        ("early", {"period": WEEK + 1}),
+        ("late", {"period": WEEK - 6}),
+        ("stream", {"name": "gas"}, {"unit": "Wh"}),
+    ),
 )
 def test_what_no_honest_home_sends_is_refused_by_name_REP_16(
     changes: dict[str, Any], reason: str

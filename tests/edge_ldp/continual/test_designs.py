@@ -12,22 +12,19 @@ from edge_ldp.continual import (
 from edge_ldp.protocol.strict_json import MessageError
 from tests.edge_ldp.continual.paths import noise_from
 from tests.edge_ldp.continual.streams import DESIGNS, READINGS
+from tests.tables import each
 
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [
+    each(
         ("v", 2),
         ("slot", -2),
-        ("theta", -1),
-        ("theta", 0),
+        ("theta", -1, 0),
         ("chunks", 0),
         ("released", "1"),
-        ("smoother", [1.5]),
-        ("smoother", ["1"]),
-        ("smoother", [True]),
-        ("chunk", [{}]),
-        ("chunk", [{"key": "zz", "position": 1, "open": []}]),
+        ("smoother", [1.5], ["1"], [True]),
+        ("chunk", [{}], [{"key": "zz", "position": 1, "open": []}]),
         ("chunk", [{"key": "00", "position": 1, "open": []}]),
         ("chunk", [{"key": "00" * 32, "position": -1, "open": []}]),
         ("chunk", [{"key": "00" * 32, "position": 1, "open": [None]}]),
@@ -35,7 +32,7 @@ from tests.edge_ldp.continual.streams import DESIGNS, READINGS
         ("chunk", [{"key": "00" * 32, "position": 64, "open": []}]),
         ("chunk", [{"key": "00" * 32, "position": 1, "open": []}]),
         ("design", "another"),
-    ],
+    ),
 )
 def test_a_damaged_state_is_refused(field: str, value: object) -> None:
     curator = Curator(DESIGNS["tops"], draw=noise_from(1))

@@ -28,6 +28,7 @@ from edge_ldp.continual.threshold import (
 from edge_ldp.ratio import exp_fraction
 from tests.edge_ldp.continual.paths import bounded_law, flipped_law, noise_from
 from tests.edge_ldp.laws import scripted
+from tests.tables import each
 
 F = Fraction
 TREE = Shape("consistent", 16, 1 << 20)
@@ -263,18 +264,12 @@ def test_a_constant_stream_needs_no_laplace_scale_of_zero() -> None:
 
 
 @pytest.mark.parametrize(
-    ("epsilon", "s"),
-    [
-        ("1/100", 3),
-        ("2/100", 3),
-        ("3/100", 3),
-        ("4/100", 2),
-        ("5/100", 2),
-        ("1/10", 2),
-        ("1/5", 2),
-        ("1/2", 2),
-        ("1", 1),
-    ],
+    ("s", "epsilon"),
+    each(
+        (3, "1/100", "2/100", "3/100"),
+        (2, "4/100", "5/100", "1/10", "1/5", "1/2"),
+        (1, "1"),
+    ),
 )
 def test_pruning_is_the_integer_argmin_of_equation_7(epsilon: str, s: int) -> None:
     e = float(F(epsilon))

@@ -11,6 +11,7 @@ from edge_ldp.device.channel import Wave, wave
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.mechanisms.decoders import affine
 from tests.edge_ldp.laws import exact_law, scripted
+from tests.tables import each
 
 SMALL = [
     wave(d, c, r_num, r_den)
@@ -69,26 +70,14 @@ def test_the_first_and_last_word_of_each_kind_give_the_right_codes(
 
 
 @pytest.mark.parametrize(
-    ("given_wave", "name"),
-    [
-        ((1, 0, 2, 1), "d"),
-        ((-4, 0, 2, 1), "d"),
-        ((65_537, 0, 2, 1), "d"),
-        ((2, -1, 2, 1), "c"),
-        ((4, 32_767, 2, 1), "c"),
-        ((65_536, 1, 2, 1), "c"),
-        ((2, 0, 2, 0), "r_den"),
-        ((2, 0, 2, -1), "r_den"),
-        ((2, 0, -2, -3), "r_den"),
-        ((2, 0, 1, 1), "r_num"),
-        ((2, 0, 1, 2), "r_num"),
-        ((2, 0, (1 << 64) - 1, 1), "r_num"),
-        ((2, 1, 1 << 63, 1), "r_num"),
-        ((2.0, 0, 2, 1), "d"),
-        ((2, False, 2, 1), "c"),
-        ((2, 0, "2", 1), "r_num"),
-        ((2, 0, 2, None), "r_den"),
-    ],
+    ("name", "given_wave"),
+    each(
+        ("d", (1, 0, 2, 1), (-4, 0, 2, 1), (65_537, 0, 2, 1), (2.0, 0, 2, 1)),
+        ("c", (2, -1, 2, 1), (4, 32_767, 2, 1), (65_536, 1, 2, 1), (2, False, 2, 1)),
+        ("r_den", (2, 0, 2, 0), (2, 0, 2, -1), (2, 0, -2, -3), (2, 0, 2, None)),
+        ("r_num", (2, 0, 1, 1), (2, 0, 1, 2), (2, 0, (1 << 64) - 1, 1), (2, 1, 1 << 63, 1)),
+        ("r_num", (2, 0, "2", 1)),
+    ),
 )
 def test_integers_that_make_no_wave_are_refused_by_name(
     given_wave: tuple[Any, Any, Any, Any], name: str

@@ -16,6 +16,7 @@ from edge_ldp.device.randomizer import (
     reporter,
 )
 from tests.edge_ldp.laws import HYBRIDS, SQUARE_WAVES, exact_law, law_of, outcomes
+from tests.tables import each
 
 TWO = wave(2, 0, 3, 1)
 STREAM, SURVEY = HYBRIDS[0], SQUARE_WAVES[0]
@@ -77,27 +78,21 @@ def test_within_compares_the_worst_branch_in_integers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given_parts", "name"),
-    [
-        ((0, 0, LATTICE, (1, 1), (TWO,)), "high"),
-        ((1, 0, LATTICE, (1, 1), (TWO,)), "high"),
-        ((0, 1 << 48, LATTICE, (1, 1), (TWO,)), "high"),
-        ((-(1 << 47), 1 << 47, LATTICE, (1, 1), (TWO,)), "high"),
-        ((0.0, 1, LATTICE, (1, 1), (TWO,)), "low, high"),
-        ((False, 1, LATTICE, (1, 1), (TWO,)), "low, high"),
-        ((0, 1, LATTICE, (1, 1), ()), "channels"),
-        ((0, 1, LATTICE, (1, 1), (TWO, TWO, TWO)), "channels"),
-        ((0, 1, LATTICE, (1, 2), (TWO,)), "coin"),
-        ((0, 1, LATTICE, (0, 0), (TWO, TWO)), "coin"),
-        ((0, 1, LATTICE, (-1, 2), (TWO, TWO)), "coin"),
-        ((0, 1, LATTICE, (3, 2), (TWO, TWO)), "coin"),
-        ((0, 1, LATTICE, (1, (1 << 32) + 1), (TWO, TWO)), "coin"),
-        ((0, 1, LATTICE, (1.0, 2), (TWO, TWO)), "coin"),
-        ((0, 1, LATTICE, (True, 2), (TWO, TWO)), "coin"),
-        ((0, 1, 2, (1, 1), (TWO,)), "encoder"),
-        ((0, 1, BUCKETS, (1, 1), (wave(3, 0, 3, 1),)), "size"),
-        ((0, 1, LATTICE, (1, 2), (wave(65_535, 0, 3, 1), TWO)), "channels"),
-    ],
+    ("name", "given_parts"),
+    each(
+        ("high", (0, 0, LATTICE, (1, 1), (TWO,)), (1, 0, LATTICE, (1, 1), (TWO,))),
+        ("high", (0, 1 << 48, LATTICE, (1, 1), (TWO,))),
+        ("high", (-(1 << 47), 1 << 47, LATTICE, (1, 1), (TWO,))),
+        ("low, high", (0.0, 1, LATTICE, (1, 1), (TWO,)), (False, 1, LATTICE, (1, 1), (TWO,))),
+        ("channels", (0, 1, LATTICE, (1, 1), ()), (0, 1, LATTICE, (1, 1), (TWO, TWO, TWO))),
+        ("channels", (0, 1, LATTICE, (1, 2), (wave(65_535, 0, 3, 1), TWO))),
+        ("coin", (0, 1, LATTICE, (1, 2), (TWO,)), (0, 1, LATTICE, (0, 0), (TWO, TWO))),
+        ("coin", (0, 1, LATTICE, (-1, 2), (TWO, TWO)), (0, 1, LATTICE, (3, 2), (TWO, TWO))),
+        ("coin", (0, 1, LATTICE, (1, (1 << 32) + 1), (TWO, TWO))),
+        ("coin", (0, 1, LATTICE, (1.0, 2), (TWO, TWO)), (0, 1, LATTICE, (True, 2), (TWO, TWO))),
+        ("encoder", (0, 1, 2, (1, 1), (TWO,))),
+        ("size", (0, 1, BUCKETS, (1, 1), (wave(3, 0, 3, 1),))),
+    ),
 )
 def test_parts_that_make_no_randomizer_are_refused_by_name(
     given_parts: tuple[Any, Any, Any, Any, Any], name: str

@@ -25,6 +25,7 @@ from studies.baselines.continuous import continuous_wave
 from studies.baselines.grr import grr
 from studies.baselines.haar import haar_hrr
 from studies.baselines.hadamard import hrr_supports
+from tests.tables import each
 
 SIZE = 16
 WAVE = SquareWave(epsilon=1, low=0, high=999, size=SIZE)
@@ -129,19 +130,13 @@ def test_the_cap_is_told_by_the_joint_estimate_too() -> None:
 
 
 @pytest.mark.parametrize(
-    ("counts", "n"),
-    [
-        ([], 0),
-        ([[1, 0]], 1),
-        ([nan, 0], 1),
-        ([-1, 1], 1),
-        ([0.5, 0.5], 1),
-        ([5, 0], 4),
-        ([1j, 0], 1),
-        (["1", "0"], 1),
-        ([True, False], 1),
-        ([2**70, 0], 1),
-    ],
+    ("n", "counts"),
+    each(
+        (0, []),
+        (1, [[1, 0]], [nan, 0], [-1, 1], [0.5, 0.5], [1j, 0], ["1", "0"], [True, False]),
+        (1, [2**70, 0]),
+        (4, [5, 0]),
+    ),
 )
 def test_AGG_12_supports_that_are_none_are_refused(counts: list[float], n: int) -> None:
     with pytest.raises(CountsError):

@@ -36,6 +36,7 @@ from tests.edge_ldp.laws import (
     small,
     words,
 )
+from tests.tables import each
 
 SIZED = [
     SquareWave(epsilon=1, low=0, high=5000),
@@ -314,27 +315,14 @@ def test_a_randomizer_of_another_encoder_is_refused() -> None:
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [
-        ("mechanism", "laplace"),
-        ("mechanism", None),
-        ("low", "0"),
-        ("low", 0.0),
+    each(
+        ("mechanism", "laplace", None),
+        ("low", "0", 0.0),
         ("high", True),
-        ("coin", [1]),
-        ("coin", [1, 0]),
-        ("coin", [0, 0]),
-        ("coin", [2, 1]),
-        ("coin", "11"),
-        ("waves", []),
-        ("waves", [[2, 0, 3, 1], [2, 0, 3, 1]]),
-        ("waves", [[2, 0, 3]]),
-        ("waves", [2]),
-        ("waves", [[2, 0, 3, 1.0]]),
-        ("waves", [[2, 0, 3, 3]]),
-        ("waves", [[2, -1, 3, 1]]),
-        ("waves", [[1, 0, 3, 1]]),
-        ("waves", [[2, 0, 1 << 64, 1]]),
-    ],
+        ("coin", [1], [1, 0], [0, 0], [2, 1], "11"),
+        ("waves", [], [[2, 0, 3, 1], [2, 0, 3, 1]], [[2, 0, 3]], [2], [[2, 0, 3, 1.0]]),
+        ("waves", [[2, 0, 3, 3]], [[2, -1, 3, 1]], [[1, 0, 3, 1]], [[2, 0, 1 << 64, 1]]),
+    ),
 )
 def test_a_damaged_plan_gives_no_mechanism(field: str, value: object) -> None:
     table = StochasticRounding(epsilon=1, low=0, high=9).to_plan()

@@ -32,6 +32,7 @@ from edge_ldp.protocol.ledger import (
 from edge_ldp.protocol.strict_json import MessageError
 from edge_ldp.ratio import Ratio, floor_ratio
 from tests.edge_ldp.laws import outcomes
+from tests.tables import each
 
 ONE, TWO = floor_ratio(1), floor_ratio(2)
 Report = tuple[int, int]  # slot, stream position
@@ -575,43 +576,22 @@ def test_a_number_of_a_stored_window_is_refused_by_its_own_name(name: str, value
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [
+    each(
         ("v", 3),
         ("window", {"reports": 5, "slots": 4, "streams": 1, "period": 4}),
         ("window", {"reports": 3, "slots": 4, "streams": 1, "period": 4}),
         ("window", {"reports": 4, "slots": 65_536, "streams": 2, "period": 65_536}),
-        ("window", {"reports": 0, "slots": 4, "streams": 1, "period": 4}),
-        ("window", []),
-        ("cells", [0, 1, 2]),
-        ("cells", [0, 1, 2, 2]),
-        ("cells", [0, 1, 3, 2]),
-        ("cells", [0, 1, 2, 4]),
-        ("cells", [-1, 0, 1, 2]),
-        ("cells", [0, 1, 2, 3, 4]),
-        ("cells", [False, 1, 2, 3]),
-        ("cells", ["0", 1, 2, 3]),
-        ("cells", [[0], 1, 2, 3]),
-        ("cells", [{}, {}, {}, {}]),
-        ("cells", [None, 1, 2, 3]),
-        ("cells", "0123"),
-        ("floor", -1),
-        ("floor", "11"),
+        ("window", {"reports": 0, "slots": 4, "streams": 1, "period": 4}, []),
+        ("cells", [0, 1, 2], [0, 1, 2, 2], [0, 1, 3, 2], [0, 1, 2, 4], [-1, 0, 1, 2]),
+        ("cells", [0, 1, 2, 3, 4], [False, 1, 2, 3], ["0", 1, 2, 3], [[0], 1, 2, 3]),
+        ("cells", [{}, {}, {}, {}], [None, 1, 2, 3], "0123"),
+        ("floor", -1, "11", (1 << 62) + 1),
         ("silent_until", None),
-        ("floor", (1 << 62) + 1),
-        ("day", True),
-        ("day", -1),
+        ("day", True, -1),
         ("day_reports", -1),
-        ("spent", [[3, 1]]),
-        ("spent", [[3, 1, -1]]),
-        ("spent", [[1, 1, 1]]),
-        ("spent", [[1, 3, 1]]),
-        ("spent", [[3, 0, 1]]),
-        ("spent", [[3, 1, "1"]]),
-        ("spent", [["3", 1, 1]]),
-        ("spent", [None]),
-        ("spent", {}),
-        ("spent", [[3, 1, 1], [3, 1, 1]]),
-    ],
+        ("spent", [[3, 1]], [[3, 1, -1]], [[1, 1, 1]], [[1, 3, 1]], [[3, 0, 1]], [[3, 1, "1"]]),
+        ("spent", [["3", 1, 1]], [None], {}, [[3, 1, 1], [3, 1, 1]]),
+    ),
 )
 def test_a_damaged_ledger_is_refused(name: str, value: Any) -> None:
     with pytest.raises(MessageError):

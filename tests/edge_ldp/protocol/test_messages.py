@@ -24,6 +24,7 @@ from edge_ldp.protocol.messages import (
 )
 from edge_ldp.protocol.released import FIRST_KEY, FIRST_SUMS_KEY
 from edge_ldp.protocol.strict_json import MessageError
+from tests.tables import each
 
 U32 = (1 << 32) - 1
 NAMES = st.from_regex(r"[a-z0-9][a-z0-9_-]{0,62}", fullmatch=True)
@@ -270,25 +271,18 @@ STATUS: dict[str, Any] = {"v": 1, "state": "online", "software": "x", "streams":
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [
+    each(
         ("stream", -1),
-        ("first", 0),
-        ("first", 6),
-        ("next", 2),
-        ("next", 1 << 32),
-        ("oldest", 2),
-        ("oldest", 10),
-        ("created", -1),
-        ("created", 1 << 63),
+        ("first", 0, 6),
+        ("next", 2, 1 << 32),
+        ("oldest", 2, 10),
+        ("created", -1, 1 << 63),
         ("expired", "2"),
         ("epoch", 1 << 32),
-        ("plan", ""),
-        ("plan", "x" * 65),
-        ("plan", "a\x1b[31m"),
-        ("series", -1),
-        ("series", 1 << 32),
+        ("plan", "", "x" * 65, "a\x1b[31m"),
+        ("series", -1, 1 << 32),
         ("since", -1),
-    ],
+    ),
 )
 def test_a_malformed_stream_status_is_refused_by_name(name: str, value: Any) -> None:
     assert parse_status(json.dumps(STATUS).encode()).streams[0].oldest == 5
@@ -299,31 +293,15 @@ def test_a_malformed_stream_status_is_refused_by_name(name: str, value: Any) -> 
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [
-        ("state", "sleeping"),
-        ("state", 1),
-        ("software", "a\nb"),
-        ("software", "x" * 65),
-        ("streams", [STREAM] * 17),
-        ("refusals", ["ratio"] * 9),
-        ("refusals", "ratio"),
-        ("refusals", [1]),
-        ("refusals", [""]),
-        ("refusals", ["x" * 65]),
-        ("refusals", ["a\x1b[31m"]),
-        ("refusals", ["two\nlines"]),
-        ("refused", ["ratio: 2"] * 9),
-        ("refused", ["x" * 301]),
-        ("refused", ["a\x1b[31m"]),
-        ("health", ""),
-        ("health", "two\nlines"),
-        ("health", "x" * 301),
-        ("ages", []),
-        ("ages", {"telegram_s": -1}),
-        ("ages", {"link_s": "5"}),
-        ("ages", {"receipt_s": 1 << 32}),
-        ("streams", [[]]),
-    ],
+    each(
+        ("state", "sleeping", 1),
+        ("software", "a\nb", "x" * 65),
+        ("streams", [STREAM] * 17, [[]]),
+        ("refusals", ["ratio"] * 9, "ratio", [1], [""], ["x" * 65], ["a\x1b[31m"], ["two\nlines"]),
+        ("refused", ["ratio: 2"] * 9, ["x" * 301], ["a\x1b[31m"]),
+        ("health", "", "two\nlines", "x" * 301),
+        ("ages", [], {"telegram_s": -1}, {"link_s": "5"}, {"receipt_s": 1 << 32}),
+    ),
 )
 def test_a_malformed_status_is_refused(name: str, value: Any) -> None:
     with pytest.raises(MessageError):

@@ -25,6 +25,7 @@ from edge_ldp.protocol.plan_bounds import PlanBounds
 from edge_ldp.protocol.strict_json import MessageError
 from edge_ldp.ratio import Ratio, floor_ratio
 from tests.edge_ldp.laws import small
+from tests.tables import each
 
 ONE = floor_ratio(1)
 ANY_SHAPE = PlanBounds(40, 40, 65_536, sharpness=1 << 40)  # tests of the shape: test_plan_bounds.py
@@ -322,19 +323,11 @@ def test_pln_04_theta_lies_above_low_and_not_above_the_ceiling(
 
 
 @pytest.mark.parametrize(
-    ("theta", "wanted"),
-    [
-        (0, "channel"),
-        (-5, "channel"),
-        (1 << 48, "channel"),
-        ("410", "channel"),
-        (True, "channel"),
-        (None, "channel"),
-        ([410], "channel"),
-        (410.0, "number"),
-        (float("nan"), "number"),
-        (float("inf"), "number"),
-    ],
+    ("wanted", "theta"),
+    each(
+        ("channel", 0, -5, 1 << 48, "410", True, None, [410]),
+        ("number", 410.0, float("nan"), float("inf")),
+    ),
 )
 def test_pln_04_theta_that_is_no_integer_above_low_is_refused(theta: Any, wanted: str) -> None:
     assert refusal(changed("stream_mechanism", "high", to=theta))[0] == wanted
@@ -488,31 +481,20 @@ def test_pln_12_other_ways_to_write_a_number_or_a_key_are_refused(
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [
-        ("stream_id", 256),
-        ("stream_id", -1),
-        ("epoch", 0),
-        ("epoch", 1 << 32),
+    each(
+        ("stream_id", 256, -1),
+        ("epoch", 0, 1 << 32),
         ("issued_s", -1),
         ("expires_s", 1 << 41),
-        ("slot_seconds", 0),
-        ("slot_seconds", 86_401),
+        ("slot_seconds", 0, 86_401),
         ("low", -(1 << 48)),
         ("ceiling", 1 << 48),
-        ("unit", ""),
-        ("unit", "W" * 17),
-        ("unit", "W\n"),
-        ("fleet", "North"),
-        ("fleet", "a/b"),
-        ("fleet", "+"),
-        ("fleet", "#"),
-        ("fleet", "n" * 64),
-        ("stream", "$sys"),
-        ("stream", "no\u0440th"),
-        ("stream", " power"),
+        ("unit", "", "W" * 17, "W\n"),
+        ("fleet", "North", "a/b", "+", "#", "n" * 64),
+        ("stream", "$sys", "no\u0440th", " power"),
         ("stream_mechanism", []),
         ("survey_mechanism", None),
-    ],
+    ),
 )
 def test_a_field_outside_its_range_is_refused_by_name(name: str, value: Any) -> None:
     assert refusal(changed(name, to=value)) == ("value", name)

@@ -3,19 +3,16 @@
 import pytest
 
 from edge_ldp.service.remedies import is_refused
+from tests.tables import each
 
 
 @pytest.mark.parametrize(
-    ("reason", "refused"),
-    [
-        ("not authorized", True),
-        ("bad user name or password", True),
-        ("tls: alert unknown ca", True),
-        ("tls: alert certificate revoked", True),
-        ("Connection refused", False),
-        ("server busy", False),
-        ("tls: alert handshake failure", False),
-    ],
+    ("refused", "reason"),
+    each(
+        (True, "not authorized", "bad user name or password", "tls: alert unknown ca"),
+        (True, "tls: alert certificate revoked"),
+        (False, "Connection refused", "server busy", "tls: alert handshake failure"),
+    ),
 )
 def test_credentials_certificates_and_rights_are_told_from_other_ends_NET_11(
     reason: str, *, refused: bool
