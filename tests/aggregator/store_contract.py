@@ -217,10 +217,7 @@ class StoreContract:
         for change in (one, two, one):
             commit(open_store(), change)
         store = open_store()
-        assert rows(store) == [
-            *[(1, 1, 7, 4), (1, 2, 2, 2)],
-            *[(2, 1, 7, 1), (2, 1, 65_535, 1)],
-        ]
+        assert rows(store) == [*[(1, 1, 7, 4), (1, 2, 2, 2)], *[(2, 1, 7, 1), (2, 1, 65_535, 1)]]
         assert rows(store, 2, 2) == [(1, 2, 2, 2)]
         totals = store.totals(1)
         assert totals.epoch.tolist() == [1, 1, 2, 2]
@@ -369,9 +366,7 @@ class StoreContract:
         store = open_store()
         store.update(frozenset({key}), frozenset(), NOW_S, decide)
         assert seen[0].watched == {(*key, "a"): b"3", (*key, "b"): b"2"}
-        assert store.marks() == [
-            MarkRow("home", 1, NOW_S, NOW_S + 60, 2, replace(mark, seen=45)),
-        ]
+        assert store.marks() == [MarkRow("home", 1, NOW_S, NOW_S + 60, 2, replace(mark, seen=45))]
 
     def test_what_the_counts_are_about_cannot_change(self, open_store: OpenStore) -> None:
         store = open_store()

@@ -143,10 +143,7 @@ CALLS: dict[str, Call] = {
         continual.RangeSum(5, 3, 0, 2.0).interval,
         {"confidence": 0.9},
     ),
-    "edge_ldp.continual.Released.range": (
-        continual.Released(DESIGN).range,
-        {"first": 0, "end": 9},
-    ),
+    "edge_ldp.continual.Released.range": (continual.Released(DESIGN).range, {"first": 0, "end": 9}),
     "edge_ldp.continual.Renewal": (continual.Renewal, {"every": 4, "mode": "parallel"}),
     "edge_ldp.continual.Shape": (
         continual.Shape,
@@ -196,10 +193,7 @@ CALLS: dict[str, Call] = {
         {"probabilities": [0.5, 0.5], "edges": [0, 1, 2]},
     ),
     "edge_ldp.estimate.edges_of": (density_of.edges_of, {"mechanism": SURVEY}),
-    "edge_ldp.estimate.em": (
-        density_of.em,
-        {**_COUNTED, "tolerance": 1e-3, "max_iterations": 9},
-    ),
+    "edge_ldp.estimate.em": (density_of.em, {**_COUNTED, "tolerance": 1e-3, "max_iterations": 9}),
     "edge_ldp.estimate.ems": (
         density_of.ems,
         {**_COUNTED, "tolerance": 1e-3, "max_iterations": 9, "strength": 0.5},
@@ -282,10 +276,7 @@ CALLS: dict[str, Call] = {
     "edge_ldp.oracles.Oracle.estimate": (GRR.estimate, {"reports": [(1,), (2,)]}),
     "edge_ldp.oracles.Oracle.probabilities": (GRR.probabilities, {"value": 1}),
     "edge_ldp.oracles.Oracle.variance": (GRR.variance, {"value": 1, "item": 2}),
-    "edge_ldp.poisoning.alarm": (
-        poisoning.alarm,
-        {**_COUNTED, "rng": rng(), "false_alarm": 0.3},
-    ),
+    "edge_ldp.poisoning.alarm": (poisoning.alarm, {**_COUNTED, "rng": rng(), "false_alarm": 0.3}),
     "edge_ldp.poisoning.clean": (
         poisoning.clean,
         {**_COUNTED, "alarm": poisoning.alarm(SURVEY, CODES, rng=rng(), false_alarm=0.3)},
@@ -302,16 +293,10 @@ CALLS: dict[str, Call] = {
         poisoning.observe,
         {"watch": WATCH, "state": poisoning.WatchState(), "codes": np.array([1, 2])},
     ),
-    "edge_ldp.poisoning.begin_again": (
-        poisoning.begin_again,
-        {"state": poisoning.WatchState()},
-    ),
+    "edge_ldp.poisoning.begin_again": (poisoning.begin_again, {"state": poisoning.WatchState()}),
     "edge_ldp.poisoning.screened": (poisoning.screened, _COUNTED),
     "edge_ldp.poisoning.watch_mechanism": (poisoning.watch_mechanism, {"mechanism": SURVEY}),
-    "edge_ldp.sums.CodeCounts.checked": (
-        checked_counts,
-        _COUNTED,
-    ),
+    "edge_ldp.sums.CodeCounts.checked": (checked_counts, _COUNTED),
     "edge_ldp.sums.CodeCounts.weighed": (
         weighed_counts,
         {**_COUNTED, "weights": CODES, "squares": CODES},
@@ -391,10 +376,7 @@ CALLS: dict[str, Call] = {
     ),
     "edge_ldp.sums.splits": (sums.splits, {"fleet": FLEET}),
     "edge_ldp.sums.surveys_of": (sums.surveys_of, {"parts": [EPOCH.survey]}),
-    "edge_ldp.sums.tail_sds": (
-        sums.tail_sds,
-        {"survey": SURVEY, "thetas": [5, 9], "masses": None},
-    ),
+    "edge_ldp.sums.tail_sds": (sums.tail_sds, {"survey": SURVEY, "thetas": [5, 9], "masses": None}),
     "edge_ldp.threshold.Cost": (
         threshold.Cost,
         {"unit_variance": 4.0, "horizon": 99, "low": 0, "inclusion": 0.5},

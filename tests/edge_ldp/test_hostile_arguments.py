@@ -28,17 +28,7 @@ from edge_ldp.vectorized import perturb_many
 from studies.evaluate.given import InputError
 from studies.evaluate.rows import RowsError
 from studies.tuning import TuningError
-from tests.edge_ldp.hostile import (
-    CALLS,
-    CODES,
-    DENSITY,
-    EPOCH,
-    GRR,
-    SURVEY,
-    VALUES,
-    Call,
-    replaced,
-)
+from tests.edge_ldp.hostile import CALLS, CODES, DENSITY, EPOCH, GRR, SURVEY, VALUES, Call, replaced
 from tests.test_public_names import PUBLIC
 
 # of VALUES a few of each kind; all of them in the slow suite

@@ -9,13 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from firmware_stubs.demo.search import (
-    CHANCE_HITS,
-    Leak,
-    Patterns,
-    build_patterns,
-    find_readings,
-)
+from firmware_stubs.demo.search import CHANCE_HITS, Leak, Patterns, build_patterns, find_readings
 from tests.cost import costs_at_most
 
 MARKER = 617_392_846

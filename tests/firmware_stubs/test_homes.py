@@ -19,12 +19,7 @@ from edge_ldp.protocol.presence import Presence
 from edge_ldp.ratio import floor_ratio
 from edge_ldp.service.clock import Clock
 from firmware_stubs.main import main as simulate
-from firmware_stubs.simulator.fleet import (
-    Confirmed,
-    PlanAccepted,
-    PlanRefused,
-    SimulatedFleet,
-)
+from firmware_stubs.simulator.fleet import Confirmed, PlanAccepted, PlanRefused, SimulatedFleet
 from firmware_stubs.simulator.homes import day_frames, randomise
 from firmware_stubs.simulator.homes_command import (
     configured_broker,
@@ -380,12 +375,7 @@ def test_a_status_accounts_for_every_batch() -> None:
     fleet = make_fleet(1)
     told(fleet, make_plan())
     stream = parse_status(fleet.status("home-0", "online")[1]).streams[0]
-    assert (stream.first, stream.next, stream.oldest, stream.created) == (
-        1,
-        1,
-        1,
-        0,
-    )
+    assert (stream.first, stream.next, stream.oldest, stream.created) == (1, 1, 1, 0)
     for _ in range(2):
         fleet.make_day(values_of(1))
     sent(fleet, 0.0)
@@ -394,11 +384,7 @@ def test_a_status_accounts_for_every_batch() -> None:
     stream = status.streams[0]
     assert status.state == "offline"
     assert (stream.stream, stream.epoch, stream.expired) == (3, 1, 0)
-    assert (stream.next, stream.oldest, stream.created) == (
-        3,
-        2,
-        2 * SLOTS,
-    )
+    assert (stream.next, stream.oldest, stream.created) == (3, 2, 2 * SLOTS)
 
 
 def test_events_have_documented_fields() -> None:

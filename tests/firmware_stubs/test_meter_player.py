@@ -113,9 +113,7 @@ async def test_a_slow_reader_is_waited_for_and_gets_every_telegram(
 
 
 @pytest.mark.integration
-async def test_scripted_damage_is_told_which_telegram_it_gets(
-    wire: tuple[PtyPort, Port],
-) -> None:
+async def test_scripted_damage_is_told_which_telegram_it_gets(wire: tuple[PtyPort, Port]) -> None:
     pty, port = wire
     series = Series([1, 2, 3], START_S, 900, "E1")
     heard = await play(pty, series, DUE, lambda k, made: b"noise" if k == 1 else made)

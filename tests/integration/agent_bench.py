@@ -312,9 +312,7 @@ class Agent:
             return
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                [*(self._command or PATIENT_AGENT), *words],
-                stderr=log,
-                env=self.environment,
+                [*(self._command or PATIENT_AGENT), *words], stderr=log, env=self.environment
             )
 
     async def connected(self) -> None:

@@ -25,11 +25,7 @@ from tests.integration.agent_bench import (
 from tests.integration.conftest import RealBroker
 
 SECONDS = int(os.environ.get("EDGE_LDP_FIGURES_S", "30"))
-pytestmark = [
-    pytest.mark.integration,
-    pytest.mark.slow,
-    pytest.mark.timeout(SECONDS + 60),
-]
+pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(SECONDS + 60)]
 
 
 async def test_a_telegram_a_second_takes_a_hundredth_of_a_core_and_32_MiB(

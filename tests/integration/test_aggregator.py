@@ -19,14 +19,7 @@ from edge_ldp.device import frame
 from edge_ldp.protocol.messages import topic
 from edge_ldp.protocol.plan import Plan, parse_plan
 from edge_ldp.vectorized import perturb_many
-from tests.integration.aggregator_bench import (
-    FLEET,
-    STREAM,
-    Aggregator,
-    Wire,
-    until,
-    wires,
-)
+from tests.integration.aggregator_bench import FLEET, STREAM, Aggregator, Wire, until, wires
 from tests.integration.conftest import RealBroker
 
 OpenWire = Callable[[], Awaitable[Wire]]

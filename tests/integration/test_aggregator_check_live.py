@@ -37,13 +37,7 @@ from edge_ldp.service.mqtt import open_link
 from edge_ldp.service.trial import Finding
 from tests import needs
 from tests.aggregator.fakes import CONFIG
-from tests.aggregator.test_wrong_turns import (
-    Desk,
-    free_port,
-    serving,
-    started,
-    wait_for,
-)
+from tests.aggregator.test_wrong_turns import Desk, free_port, serving, started, wait_for
 from tests.integration.conftest import RealBroker
 from tests.postgres import PostgresServer
 from tests.unprivileged import told_to_nobody

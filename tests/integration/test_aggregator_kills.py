@@ -67,10 +67,7 @@ LOADS = pytest.mark.parametrize(
 
 
 async def assert_all_count_once(
-    open_wire: OpenWire,
-    aggregator: Aggregator,
-    strike: Callable[[], Awaitable[None]],
-    batches: int,
+    open_wire: OpenWire, aggregator: Aggregator, strike: Callable[[], Awaitable[None]], batches: int
 ) -> None:
     """Send under load, strike at four moments of it, and compare every count."""
     wire = await open_wire()

@@ -57,10 +57,7 @@ class Forks:
 
 
 async def killed_at(
-    points: Iterable[int],
-    aggregator: Aggregator,
-    broker: RealBroker,
-    backlog: tuple[int, int, int],
+    points: Iterable[int], aggregator: Aggregator, broker: RealBroker, backlog: tuple[int, int, int]
 ) -> int:
     """Kill at each point under backlog, then count what is left; return how often it was killed."""
     aggregator.start()

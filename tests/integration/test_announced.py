@@ -8,13 +8,7 @@ from pathlib import Path
 
 from aggregator.config import load_config
 from edge_ldp.service.mqtt import Broker, open_link
-from tests.aggregator.console.small_fleet import (
-    END_S,
-    Fleet,
-    add_plans,
-    add_reports,
-    make_fleet,
-)
+from tests.aggregator.console.small_fleet import END_S, Fleet, add_plans, add_reports, make_fleet
 from tests.forked import Forked
 from tests.integration.conftest import OPEN, RealBroker
 

@@ -100,11 +100,7 @@ class Home:
         self.started_s = round(time.time() + 3.0, 3)
         self.values = np.random.default_rng(7).integers(0, THETA, slots)
         np.savez(place / "series.npz", power_w=self.values)
-        facts: dict[str, Any] = {
-            "place": place,
-            "port": broker.port,
-            "started_s": self.started_s,
-        }
+        facts: dict[str, Any] = {"place": place, "port": broker.port, "started_s": self.started_s}
         (place / "agent").mkdir()
         self.agent_config = place / "agent" / "agent.toml"
         self.agent_config.write_text(AGENT.format(**facts))
@@ -219,9 +215,7 @@ def home(tmp_path: Path, broker: RealBroker, request: pytest.FixtureRequest) -> 
 
 
 @pytest.mark.parametrize("home", [3], indirect=True)
-def test_a_curator_killed_a_few_times_loses_and_doubles_nothing_AGT_01_AGT_03(
-    home: Home,
-) -> None:
+def test_a_curator_killed_a_few_times_loses_and_doubles_nothing_AGT_01_AGT_03(home: Home) -> None:
     kill_at_random(home, 3)
     assert len(home.released()) > 50
     check(home)
@@ -229,9 +223,7 @@ def test_a_curator_killed_a_few_times_loses_and_doubles_nothing_AGT_01_AGT_03(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("home", [60], indirect=True)
-def test_a_curator_killed_sixty_times_loses_and_doubles_nothing_AGT_01_AGT_17(
-    home: Home,
-) -> None:
+def test_a_curator_killed_sixty_times_loses_and_doubles_nothing_AGT_01_AGT_17(home: Home) -> None:
     kill_at_random(home, 60)
     assert len(home.released()) > 500
     check(home)

@@ -101,9 +101,7 @@ async def working(aggregator: ScriptedAggregator) -> AsyncIterator[None]:
 
 
 async def play(
-    broker: RealBroker,
-    receipt_interval_s: float,
-    tell: Callable[[object], None] = lambda _: None,
+    broker: RealBroker, receipt_interval_s: float, tell: Callable[[object], None] = lambda _: None
 ) -> SimulatedFleet:
     fleet, session = made(broker.port, receipt_interval_s, tell)
     async with asyncio.timeout(60):

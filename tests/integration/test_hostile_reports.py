@@ -262,9 +262,7 @@ def test_a_bomb_is_refused_within_ten_milliseconds_and_a_megabyte_REP_12(
     assert costs_at_most(0.010, lambda: read_messages(FLEET, [message]))
 
 
-def test_one_bad_report_of_fifty_refuses_all_of_them_and_is_receipted_REP_13(
-    house: House,
-) -> None:
+def test_one_bad_report_of_fifty_refuses_all_of_them_and_is_receipted_REP_13(house: House) -> None:
     slots = list(range(NOW - 50, NOW))
     house.take(report(1, slots, [1] * 49 + [8]))
     record = house.records()["home", 1]

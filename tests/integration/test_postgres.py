@@ -185,9 +185,7 @@ def test_a_server_that_crashes_under_load_loses_and_doubles_nothing_AGG_06(
 
 
 @pytest.mark.slow
-def test_a_flush_waits_for_the_end_of_its_own_lost_attempt_AGG_07(
-    url: str,
-) -> None:
+def test_a_flush_waits_for_the_end_of_its_own_lost_attempt_AGG_07(url: str) -> None:
     """A client that went silent in mid-transaction: the server ends what it left open."""
     store = PostgresStore.open(url)
     flush = uuid4()

@@ -52,9 +52,7 @@ def until_it_is_held(house: House, by: Rules) -> int:
     pytest.fail("there was room for everything")
 
 
-def test_without_room_for_its_tables_postgresql_is_a_hold_AGG_05(
-    postgres: PostgresServer,
-) -> None:
+def test_without_room_for_its_tables_postgresql_is_a_hold_AGG_05(postgres: PostgresServer) -> None:
     """Full in the middle of a flush: all of it is undone, and it is taken when there is room."""
     with small_database(postgres) as (url, place), closing(PostgresStore.open(url)) as store:
         house, by = House(store), rules(max_devices=10**6)

@@ -8,13 +8,7 @@ from hypothesis import strategies as st
 
 from agent.claims.batches import Batch, Key, fitting, pack
 from agent.claims.pipeline import Report
-from edge_ldp.device.frame import (
-    HEAD_BYTES,
-    MAX_OFFSET,
-    MAX_REPORTS,
-    PAIR_BYTES,
-    decode,
-)
+from edge_ldp.device.frame import HEAD_BYTES, MAX_OFFSET, MAX_REPORTS, PAIR_BYTES, decode
 from tests.agent.samples import SERIES, numbered
 
 
@@ -71,13 +65,7 @@ def test_frames_decode_to_the_same_reports_AGT_13(reports: list[Report], first: 
 
 @pytest.mark.parametrize(
     ("count", "sizes"),
-    [
-        (1, [1]),
-        (1023, [1023]),
-        (1024, [1024]),
-        (1025, [1024, 1]),
-        (3000, [1024, 1024, 952]),
-    ],
+    [(1, [1]), (1023, [1023]), (1024, [1024]), (1025, [1024, 1]), (3000, [1024, 1024, 952])],
 )
 def test_a_batch_holds_up_to_1024_reports(count: int, sizes: list[int]) -> None:
     assert MAX_REPORTS == 1024

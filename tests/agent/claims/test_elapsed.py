@@ -111,11 +111,7 @@ def test_slots_of_earlier_stretches_are_not_claimed_again() -> None:
     assert [later.allows(window, slot, 1) for slot in (99, 100, 101, 102, 900)] == [
         True, False, False, True, False,
     ]  # fmt: skip
-    assert (later.taken_until(100), later.taken_until(99), later.taken_until(50)) == (
-        101,
-        None,
-        50,
-    )
+    assert (later.taken_until(100), later.taken_until(99), later.taken_until(50)) == (101, None, 50)
 
 
 def test_what_is_kept_is_bounded_and_the_newest() -> None:

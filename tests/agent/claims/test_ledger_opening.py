@@ -91,11 +91,7 @@ def test_another_slot_length_has_its_silence_and_its_reason_also_with_another_pe
 def test_a_clock_that_had_been_ahead_mutes_for_one_window_AGT_23(ahead: int) -> None:
     ledger, elapsed = open_it(replace(STORED, floor=SLOT + ahead, silent_until=SLOT + ahead))
     assert (ledger.floor, ledger.silent_until, ledger.cells) == (SLOT, SLOT + 10, (3, 7))
-    assert (elapsed.reason, elapsed.silent - elapsed.slot, elapsed.runs) == (
-        "clock",
-        10,
-        TIME.runs,
-    )
+    assert (elapsed.reason, elapsed.silent - elapsed.slot, elapsed.runs) == ("clock", 10, TIME.runs)
 
 
 def test_a_clock_a_window_behind_or_less_is_waited_for_AGT_10() -> None:

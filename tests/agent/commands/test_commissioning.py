@@ -318,11 +318,7 @@ def test_ports_are_listed_under_the_name_that_survives_replugging(tmp_path: Path
     listed = list_ports(by_id=by_id, comports=lambda: found)
     assert sorted(listed, key=lambda port: port["description"]) == [
         {"path": "/dev/ttyS0", "device": "/dev/ttyS0", "description": ""},
-        {
-            "path": str(by_id / "usb-FTDI_P1-if00"),
-            "device": str(device),
-            "description": "P1 cable",
-        },
+        {"path": str(by_id / "usb-FTDI_P1-if00"), "device": str(device), "description": "P1 cable"},
     ]
 
 

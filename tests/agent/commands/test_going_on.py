@@ -104,8 +104,7 @@ def test_a_service_that_has_a_state_of_its_own_keeps_it_AGT_31(
 
 
 @pytest.mark.parametrize(
-    "option",
-    [("--epsilon", "0.5"), ("--reports", "4"), ("--port", "/dev/null"), ("--no-tls",)],
+    "option", [("--epsilon", "0.5"), ("--reports", "4"), ("--port", "/dev/null"), ("--no-tls",)]
 )
 def test_what_the_trials_file_says_is_not_said_again_AGT_31(
     trial: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], option: tuple[str, ...]

@@ -39,10 +39,7 @@ SERIES = Series(POWERS, 1_767_571_200, 900, "E0099000000000001", base_wh=6_657_4
 @asynccontextmanager
 async def started(*args: object) -> AsyncIterator[asyncio.subprocess.Process]:
     process = await asyncio.create_subprocess_exec(
-        *EDGE_LDP,
-        *map(str, args),
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
+        *EDGE_LDP, *map(str, args), stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
     )
     try:
         yield process

@@ -64,11 +64,7 @@ def test_what_tightens_or_touches_no_promise_is_applied(
         ("slots = 97", "slots = 96", "policy.window.slots"),
         ("epsilon = 1", "epsilon = 1\nmax_codes = 8193", "policy.max_codes"),
         ("jitter_s = 0", "jitter_s = 0\nmax_age_days = 36", "sending.max_age_days"),
-        (
-            'username = "me"',
-            'username = "me"\ntls = false\nallow_plaintext = true',
-            "broker.tls",
-        ),
+        ('username = "me"', 'username = "me"\ntls = false\nallow_plaintext = true', "broker.tls"),
         ('username = "me"', 'username = "me"\nallow_plaintext = true', "broker.allow_plaintext"),
         (f'keys = ["{KEY}", "{OTHER}"]', "keys = []", "plans.keys"),
         (f'"{OTHER}"', f'"{OTHER}", "{"0c" * 32}"', "plans.keys"),

@@ -21,10 +21,7 @@ STATE = Path("/var/lib/x.db")
         ({"ceiling": 9}, ["9 W is less", "Is it meant in kW?"]),
         ({"ceiling": 1054}, ["are 1,054 W, less", "(3,680 W)"]),
         ({"slot_seconds": 60}, ["ε 119 a day and 3,563 in 30 days"]),
-        (
-            {"slot_seconds": 60, "policy": "epsilon = 8"},
-            ["ε 950 a day and 28,503 in 30 days"],
-        ),
+        ({"slot_seconds": 60, "policy": "epsilon = 8"}, ["ε 950 a day and 28,503 in 30 days"]),
         ({"ceiling": 43, "quantities": ("energy_import",)}, ["43 Wh is less", "kWh?"]),
         (
             {"quantities": ("energy_import",), "meter": "interval_s = 451"},

@@ -317,12 +317,7 @@ def test_a_clock_ahead_ends_a_period_early_and_it_is_never_ended_again_AGT_36(
 
 @pytest.mark.parametrize(
     "change",
-    [
-        {"stream": SUMS + "cells = 4\n"},
-        {"stream": BOTH},
-        {"window": (8, 6)},
-        {"window": (7, 4)},
-    ],
+    [{"stream": SUMS + "cells = 4\n"}, {"stream": BOTH}, {"window": (8, 6)}, {"window": (7, 4)}],
     ids=lambda change: next(iter(change)),
 )
 def test_another_mode_share_window_or_layout_begins_with_a_silent_window_AGT_35(
@@ -343,9 +338,7 @@ def test_another_mode_share_window_or_layout_begins_with_a_silent_window_AGT_35(
     assert running.slots in (1, 2)
 
 
-def test_a_new_layout_begins_with_a_period_that_overlaps_none_before_AGT_35(
-    tmp_path: Path,
-) -> None:
+def test_a_new_layout_begins_with_a_period_that_overlaps_none_before_AGT_35(tmp_path: Path) -> None:
     """An aggregator takes no two overlapping periods: the first week is left out."""
     bench = SumsBench(tmp_path / "s.db")
     to_next_week = -(MIDNIGHT // 86_400) % 7

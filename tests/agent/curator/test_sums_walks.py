@@ -14,12 +14,7 @@ from tests.agent.summed import BOTH, SUMS, SumsBench, in_memory
 
 WIDE = 4
 ALL = "least_share = 0\n"
-SHARES = (
-    BOTH + ALL + "cells = 24\n",
-    BOTH + ALL,
-    BOTH.replace("0.5", "0.75") + ALL,
-    SUMS + ALL,
-)
+SHARES = (BOTH + ALL + "cells = 24\n", BOTH + ALL, BOTH.replace("0.5", "0.75") + ALL, SUMS + ALL)
 
 
 @pytest.fixture(autouse=True)

@@ -2,12 +2,7 @@
 
 import pytest
 
-from agent.link.plan_queue import (
-    CHECKS_AT_ONCE,
-    LONGEST_RECEIPT,
-    WAITING,
-    ReceiptQueue,
-)
+from agent.link.plan_queue import CHECKS_AT_ONCE, LONGEST_RECEIPT, WAITING, ReceiptQueue
 from edge_ldp.service.mqtt import Message
 
 

@@ -10,17 +10,7 @@ from hypothesis import strategies as st
 from agent.meters.crc import crc16_arc
 from agent.meters.dsmr import CrcRule, P1Framer, P1Meter, RawTelegram, parse_telegram
 from agent.meters.reading import Discarded, Telegram
-from tests.agent.meters.samples import (
-    SHORT,
-    V4,
-    V5,
-    capture,
-    only,
-    parse,
-    reasons,
-    sealed,
-    values,
-)
+from tests.agent.meters.samples import SHORT, V4, V5, capture, only, parse, reasons, sealed, values
 from tests.cost import costs_at_most
 
 FLIPPED = (V4, V5, "tools_realdsmr4_0.raw")

@@ -11,14 +11,7 @@ from dsmr_parser.parsers import TelegramParser
 
 from agent.meters.dsmr import CrcRule, P1Framer, P1Meter, RawTelegram
 from agent.meters.reading import Telegram
-from tests.agent.meters.samples import (
-    CAPTURES,
-    EVERY_CAPTURE,
-    STREAM,
-    capture,
-    reasons,
-    values,
-)
+from tests.agent.meters.samples import CAPTURES, EVERY_CAPTURE, STREAM, capture, reasons, values
 
 SPECIFICATIONS = {
     "kaifa_svrooij_v42.raw": spec.V4,

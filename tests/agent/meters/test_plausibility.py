@@ -4,14 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.meters.plausibility import (
-    CONFIRM,
-    SWAP_S,
-    Belief,
-    Plausibility,
-    rise,
-    used,
-)
+from agent.meters.plausibility import CONFIRM, SWAP_S, Belief, Plausibility, rise, used
 from agent.meters.reading import Reading, Telegram
 
 BELIEVED, ANEW, SWAPPED = Belief.BELIEVED, Belief.ANEW, Belief.SWAPPED

@@ -557,9 +557,7 @@ def test_SER_12_nothing_of_what_came_reaches_the_log(
         assert "7353" not in record.message
 
 
-def test_SER_43_a_dongle_that_tells_one_telegram_again_is_not_used_and_stale(
-    make: Any,
-) -> None:
+def test_SER_43_a_dongle_that_tells_one_telegram_again_is_not_used_and_stale(make: Any) -> None:
     """By the meter's own time, whatever the readings say: a new one may tell the same."""
     bench = make(port="mqtt://dongle.lan/telegram")
     bench.feed.note_open()

@@ -4,9 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.agent.samples import (
-    make_plan,
-)
+from tests.agent.samples import make_plan
 from tests.agent.state.device_bench import Bench
 
 

@@ -12,13 +12,7 @@ from agent.state.local_mode import local_device
 from edge_ldp.device.frame import decode
 from edge_ldp.protocol.messages import Receipt, Status, StreamReceipt
 from edge_ldp.protocol.signing import Keyring
-from tests.agent.samples import (
-    DEVICE,
-    SLOT_S,
-    T0,
-    StillClock,
-    make_config,
-)
+from tests.agent.samples import DEVICE, SLOT_S, T0, StillClock, make_config
 
 Source = Callable[[int], bytes]
 DAY_S = 86_400

@@ -19,14 +19,7 @@ from edge_ldp.protocol.ledger import Window
 from edge_ldp.protocol.messages import Receipt, Status, StreamReceipt
 from edge_ldp.protocol.utc import utc
 from edge_ldp.ratio import floor_ratio
-from tests.agent.samples import (
-    FLEET,
-    SLOT,
-    SLOT_S,
-    StillClock,
-    make_config,
-    make_plan,
-)
+from tests.agent.samples import FLEET, SLOT, SLOT_S, StillClock, make_config, make_plan
 from tests.agent.state.device_bench import Bench, receipt
 
 

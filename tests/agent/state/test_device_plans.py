@@ -14,13 +14,7 @@ from edge_ldp.device.frame import decode
 from edge_ldp.mechanisms import StochasticRounding
 from edge_ldp.protocol.plan import digest, last_epoch, plan_tag
 from edge_ldp.ratio import floor_ratio
-from tests.agent.samples import (
-    FLEET,
-    SLOT,
-    T0,
-    bomb,
-    make_plan,
-)
+from tests.agent.samples import FLEET, SLOT, T0, bomb, make_plan
 from tests.agent.state.device_bench import Bench
 
 

@@ -13,12 +13,7 @@ import pytest
 from agent.state.journal import Journal
 from agent.state.local_mode import local_device
 from edge_ldp.entropy import StuckEntropyError
-from tests.agent.samples import (
-    SLOT,
-    StillClock,
-    make_config,
-    make_plan,
-)
+from tests.agent.samples import SLOT, StillClock, make_config, make_plan
 from tests.agent.state.device_bench import Bench, Source
 from tests.reached import words_in
 
@@ -68,8 +63,7 @@ def no_such_call(_size: int) -> bytes:
 
 
 @pytest.mark.parametrize(
-    "fault",
-    [no_entropy, no_room, no_such_call, lambda size: bytes(size - 1), lambda _size: b""],
+    "fault", [no_entropy, no_room, no_such_call, lambda size: bytes(size - 1), lambda _size: b""]
 )
 def test_without_randomness_slots_are_given_up_and_the_device_goes_on_AGT_11(
     tapped: Bench, tap: Tap, fault: Source, caplog: pytest.LogCaptureFixture

@@ -9,14 +9,7 @@ from typing import Any
 import pytest
 
 from agent.errors import StorageError
-from tests.agent.samples import (
-    SLOT,
-    SLOT_S,
-    T0,
-    StillClock,
-    make_config,
-    make_plan,
-)
+from tests.agent.samples import SLOT, SLOT_S, T0, StillClock, make_config, make_plan
 from tests.agent.state.device_bench import DAY_S, TEN_YEARS_S, Bench, receipt, restored, saved
 
 

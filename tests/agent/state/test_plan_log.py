@@ -151,9 +151,7 @@ def test_a_clock_set_back_or_ahead_gives_no_plan_more_reports_PLN_14() -> None:
     assert too_soon(other._replace(at_s=T0 + 10**8), [before], SHAPE) is not None
 
 
-def test_every_plan_of_a_search_is_refused_and_the_log_names_its_numbers_PLN_14(
-    home: Home,
-) -> None:
+def test_every_plan_of_a_search_is_refused_and_the_log_names_its_numbers_PLN_14(home: Home) -> None:
     """The search that found constant loads exactly: rounding over one watt, moved about."""
     for epoch, middle in enumerate(range(0, 4000, 40), 1):
         probe = StochasticRounding(epsilon=1, low=middle, high=middle + 1)

@@ -5,12 +5,7 @@ from pathlib import Path
 import pytest
 
 from edge_ldp.device.frame import decode
-from edge_ldp.protocol.messages import (
-    Receipt,
-    StreamReceipt,
-    StreamStatus,
-    parse_status,
-)
+from edge_ldp.protocol.messages import Receipt, StreamReceipt, StreamStatus, parse_status
 from edge_ldp.protocol.signing import RECEIPT_CONTEXT, Signer
 from edge_ldp.protocol.strict_json import MessageError
 from edge_ldp.service.keys import make_key, read_signer

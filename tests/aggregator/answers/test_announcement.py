@@ -67,10 +67,7 @@ def test_the_last_hour_and_day_are_what_query_answers(fleet: Fleet) -> None:
     keys = ("v", "stream", "unit", "slot_seconds")
     assert [found[key] for key in keys] == [1, "power", "W", fleet.config.streams[0].slot_seconds]
     midnight = END_S - DAY_S // 2
-    for part, since, until in (
-        ("hour", END_S - 3600, END_S),
-        ("day", midnight - DAY_S, midnight),
-    ):
+    for part, since, until in (("hour", END_S - 3600, END_S), ("day", midnight - DAY_S, midnight)):
         told = found[part]
         assert (told.pop("since_s"), told.pop("until_s")) == (since, until)
         asked = fleet.json("query", "--no-density", f"--since={since}", f"--until={until}")

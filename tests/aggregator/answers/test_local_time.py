@@ -206,11 +206,7 @@ def test_half_an_hour_that_kept_hours_do_not_tell_apart_is_shown_and_warned_of(
     ],
 )
 def test_buckets_in_which_a_day_begins_are_warned_of(
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    bucket_slots: int,
-    named: Any,
-    warning: str,
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], bucket_slots: int, named: Any, warning: str
 ) -> None:
     desk = operator(tmp_path, fill(tmp_path, bucket_slots)[1], capsys)
     found = desk.json("query", "--by", "day", "--zone", "Asia/Kolkata", "--no-density")

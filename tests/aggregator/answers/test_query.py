@@ -111,10 +111,7 @@ def empty(facts: Facts) -> Facts:
     none = np.zeros(0, np.int64)
     rows = CountRows(none, none, none, none)
     return replace(
-        facts,
-        rows=rows,
-        presence=np.zeros((0, 2), np.int64),
-        spans=np.zeros((0, 2), np.int64),
+        facts, rows=rows, presence=np.zeros((0, 2), np.int64), spans=np.zeros((0, 2), np.int64)
     )
 
 
@@ -497,10 +494,7 @@ def test_a_damaged_table_is_refused() -> None:
 
 def told(found: Answer, revisions: Sequence[Revision] = ()) -> QueryAnswer:
     nothing = ReportSum(1, None, False, None, 0, 1, 0, 0, 0, 0, 0, 0)
-    records = [
-        nothing._replace(counted=7, rejected=2, duplicates=1),
-        nothing._replace(counted=3),
-    ]
+    records = [nothing._replace(counted=7, rejected=2, duplicates=1), nothing._replace(counted=3)]
     facts = replace(FACTS, records=records)
     return query_answer(STREAM, found, facts, revisions, zone=ZONE)
 

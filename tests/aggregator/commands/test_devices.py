@@ -36,12 +36,7 @@ def served(engine: Engine, *batches: int) -> Store:
 
 def test_devices_are_enrolled_grouped_listed_revoked_and_reinstated(desk: Operator) -> None:
     made = desk.json("devices", "enrol", "a", "bb", "--group", "north")
-    assert made == {
-        "command": "enrol",
-        "devices": 2,
-        "changed": ["a", "bb"],
-        "logins_ended": [],
-    }
+    assert made == {"command": "enrol", "devices": 2, "changed": ["a", "bb"], "logins_ended": []}
     assert desk.json("devices", "enrol", "a", "--group", "north")["changed"] == []
     desk.text("devices", "group", "bb", "--to", "south")
     told = desk.text("devices", "group", "a", "bb", "--to", "south")

@@ -94,7 +94,7 @@ NOT_ASKED = {  # commands that print JSON, and why the API has no question for t
         *(f"devices {one}" for one in ("enrol", "revoke", "reinstate", "group", "quarantine")),
         *(f"devices {one}" for one in ("release", "invite", "import")),
         *(f"plan {one}" for one in ("publish", "repair", "hold", "release")),
-    },
+    }
 }
 
 
@@ -316,9 +316,7 @@ def test_the_overview_tells_how_old_link_and_reports_are_AGG_27(tmp_path: Path) 
     assert worker["ages"] == {"report_s": 900, "receipt_s": None, "link_s": 7200, "lost_s": None}
 
 
-def test_every_age_is_told_alike_and_a_worker_without_a_name_is_the_service(
-    tmp_path: Path,
-) -> None:
+def test_every_age_is_told_alike_and_a_worker_without_a_name_is_the_service(tmp_path: Path) -> None:
     fleet = make_fleet(tmp_path)
     told = status("home-1", health="meter lost", ages={"receipt_s": 7300})
     send(fleet, add_plans(fleet, 1), [told])

@@ -629,9 +629,7 @@ def test_changes_are_shown_newest_first(browser: Browser, tmp_path: Path) -> Non
         page.goto("/audit")
         assert "Nothing was changed" in page.locator("#changes").inner_text()
         at = ["-c", str(fleet.file)]
-        fleet.ask(
-            ["aggregator", "devices", "enrol", *at, "home-1"],
-        )
+        fleet.ask(["aggregator", "devices", "enrol", *at, "home-1"])
         page.reload()
         one = "1 change by a command, newest first."
         expect(page.locator("#changes")).to_contain_text(one, timeout=PATIENCE_MS)

@@ -62,10 +62,7 @@ def test_away_means_more_than_a_day() -> None:
     assert [away_after(900, cls) for cls in (often, seldom, least)] == [97, 646, 672]
 
 
-@given(
-    st.lists(st.integers(1, 30), min_size=1, max_size=12),
-    st.randoms(use_true_random=False),
-)
+@given(st.lists(st.integers(1, 30), min_size=1, max_size=12), st.randoms(use_true_random=False))
 @settings(max_examples=200, deadline=None)
 def test_any_order_of_batches_gives_the_device_slots_of_the_ordered_run(
     steps: list[int], order: object

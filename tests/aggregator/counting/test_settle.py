@@ -270,10 +270,7 @@ def test_a_mark_holds_a_device_where_the_rules_say_so_but_none_that_was_released
     codes = Codes(np.ones(1000, bool), 0, wave)
     rules = replace(RULES, streams={1: StreamRules(SLOT_S, 4, {1: codes})}, marks_hold=True)
     frames = [arrival(n, first=NOW - 600 + 2 * n, codes=(7, 7)) for n in range(1, 200)]
-    for held, by in (
-        (frozenset({"home"}), rules),
-        (frozenset(), replace(rules, marks_hold=False)),
-    ):
+    for held, by in ((frozenset({"home"}), rules), (frozenset(), replace(rules, marks_hold=False))):
         changes = flush(*frames, by=by)
         assert changes.marked
         assert changes.holds == held

@@ -11,9 +11,7 @@ from tests.aggregator.tallies import count_batches
 
 report = st.tuples(st.integers(0, (1 << 32) - 1), st.integers(0, (1 << 16) - 1))
 one_batch = st.tuples(
-    st.integers(0, 255),
-    st.integers(1, (1 << 32) - 1),
-    st.lists(report, min_size=1, max_size=20),
+    st.integers(0, 255), st.integers(1, (1 << 32) - 1), st.lists(report, min_size=1, max_size=20)
 )
 batches = st.lists(one_batch, max_size=10)
 BUCKET_SLOTS = 4

@@ -77,10 +77,7 @@ async def test_a_receipt_of_a_series_names_store_device_and_time_and_is_signed_N
     assert envelope.signature == sha256(public + told).digest() * 2
     receipt = parse_receipt(envelope.content)
     assert (receipt.store, receipt.at_s, receipt.device) == (name, 12, "new")
-    assert receipt.streams == (
-        StreamReceipt(1, 9, ((3, 4),), 77, 99),
-        StreamReceipt(1, 40, (), 0),
-    )
+    assert receipt.streams == (StreamReceipt(1, 9, ((3, 4),), 77, 99), StreamReceipt(1, 40, (), 0))
     old = await keeper.call(lambda store: sealed.wrap(store, "home"))
     assert (parse_receipt(old).store, old[:7]) == ("", b'{"v":1,')  # it sent frames v1 alone
 

@@ -209,8 +209,7 @@ def test_a_table_with_a_wrong_total_or_a_weight_of_0_is_refuted() -> None:
 
 
 @pytest.mark.parametrize(
-    "payload",
-    [b"", b"{}", b"[1]", b"\xff", b'{"certificate":1.5,"subject":{}}', b'{"a":1,"a":1}'],
+    "payload", [b"", b"{}", b"[1]", b"\xff", b'{"certificate":1.5,"subject":{}}', b'{"a":1,"a":1}']
 )
 def test_what_is_no_file_of_ours_is_unreadable_not_refuted(payload: bytes, tmp_path: Path) -> None:
     with pytest.raises(MessageError):

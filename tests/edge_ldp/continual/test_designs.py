@@ -5,10 +5,7 @@ import json
 import pytest
 
 from edge_ldp import ParameterError
-from edge_ldp.continual import (
-    Curator,
-    parse_state,
-)
+from edge_ldp.continual import Curator, parse_state
 from edge_ldp.protocol.strict_json import MessageError
 from tests.edge_ldp.continual.paths import noise_from
 from tests.edge_ldp.continual.streams import DESIGNS, READINGS

@@ -118,9 +118,7 @@ def test_a_reading_pushed_again_from_the_same_state_gives_the_same_release(name:
 
 
 @pytest.mark.parametrize("kill", [BEFORE, AFTER])
-def test_the_key_is_gone_from_store_and_memory_when_the_last_value_was_committed(
-    kill: str,
-) -> None:
+def test_the_key_is_gone_from_store_and_memory_when_the_last_value_was_committed(kill: str) -> None:
     """Killed at the chunk's last value: before its commit the key is still needed, after it not."""
     design = DESIGNS["public"]
     device = Device(design, noise_from(8))

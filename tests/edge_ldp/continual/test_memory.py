@@ -3,10 +3,7 @@
 import tracemalloc
 from fractions import Fraction
 
-from edge_ldp.continual import (
-    Curator,
-    tops_design,
-)
+from edge_ldp.continual import Curator, tops_design
 from tests.edge_ldp.continual.paths import noise_from
 
 F = Fraction

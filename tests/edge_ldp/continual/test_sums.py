@@ -6,11 +6,7 @@ from itertools import accumulate
 import pytest
 
 from edge_ldp import ParameterError
-from edge_ldp.continual import (
-    Release,
-    Released,
-    tops_design,
-)
+from edge_ldp.continual import Release, Released, tops_design
 from tests.edge_ldp.continual.streams import DESIGNS, READINGS, SMALL, run
 
 F = Fraction

@@ -265,11 +265,7 @@ def test_a_constant_stream_needs_no_laplace_scale_of_zero() -> None:
 
 @pytest.mark.parametrize(
     ("s", "epsilon"),
-    each(
-        (3, "1/100", "2/100", "3/100"),
-        (2, "4/100", "5/100", "1/10", "1/5", "1/2"),
-        (1, "1"),
-    ),
+    each((3, "1/100", "2/100", "3/100"), (2, "4/100", "5/100", "1/10", "1/5", "1/2"), (1, "1")),
 )
 def test_pruning_is_the_integer_argmin_of_equation_7(epsilon: str, s: int) -> None:
     e = float(F(epsilon))

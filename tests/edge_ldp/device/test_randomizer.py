@@ -7,14 +7,7 @@ import pytest
 
 from edge_ldp.device.channel import wave
 from edge_ldp.device.errors import ParameterError
-from edge_ldp.device.randomizer import (
-    BUCKETS,
-    LATTICE,
-    Randomizer,
-    Reporter,
-    randomizer,
-    reporter,
-)
+from edge_ldp.device.randomizer import BUCKETS, LATTICE, Randomizer, Reporter, randomizer, reporter
 from tests.edge_ldp.laws import HYBRIDS, SQUARE_WAVES, exact_law, law_of, outcomes
 from tests.tables import each
 

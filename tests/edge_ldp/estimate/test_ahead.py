@@ -24,12 +24,7 @@ def test_without_noise_only_nodes_with_mass_are_split() -> None:
     while not state.done:
         frontiers.append(state.frontier.tolist())
         state = state.grown(mean_answer(state, x))
-    assert frontiers == [
-        [0, 8, 16],
-        [0, 4, 8, 16],
-        [0, 4, 6, 8, 16],
-        [0, 4, 5, 6, 7, 8, 16],
-    ]
+    assert frontiers == [[0, 8, 16], [0, 4, 8, 16], [0, 4, 6, 8, 16], [0, 4, 5, 6, 7, 8, 16]]
     found = state.density()
     np.testing.assert_allclose(found.probabilities, [0, 0, 0.25, 0.75, 0, 0], atol=1e-9)
     assert found.edges.tolist() == frontiers[-1]

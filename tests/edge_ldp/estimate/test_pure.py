@@ -19,8 +19,7 @@ def test_supports_at_their_means_give_the_frequencies_back() -> None:
 
 
 @pytest.mark.parametrize(
-    "counts",
-    [[1.5], [nan], [inf], [-1], ["1"], [2**53 + 1], [2**70], [[1], [1, 2]], [True]],
+    "counts", [[1.5], [nan], [inf], [-1], ["1"], [2**53 + 1], [2**70], [[1], [1, 2]], [True]]
 )
 def test_what_cannot_be_counts_is_refused(counts: list[int]) -> None:
     with pytest.raises(CountsError):

@@ -47,9 +47,7 @@ def test_the_mean_of_a_decoded_report_is_1_for_the_own_item_and_0_for_others(
 
 
 @EVERY
-def test_the_worst_variance_and_the_influence_are_reached_and_never_passed(
-    oracle: Oracle,
-) -> None:
+def test_the_worst_variance_and_the_influence_are_reached_and_never_passed(oracle: Oracle) -> None:
     items = range(oracle.size)
     worst = max(oracle.variance(value, item) for value in items for item in items)
     assert oracle.worst_variance == float(worst)
@@ -89,11 +87,7 @@ def true_entry(oracle: Tree, value: int, level: int, node: int) -> int:
     return (1 if rest < 1 << level else -1) if half == node else 0
 
 
-@given(
-    st.sampled_from(FEW),
-    st.lists(st.integers(0, 999), max_size=4),
-    st.integers(0, 1 << 32),
-)
+@given(st.sampled_from(FEW), st.lists(st.integers(0, 999), max_size=4), st.integers(0, 1 << 32))
 def test_an_estimate_is_the_sum_of_what_the_reports_stand_for(
     oracle: Oracle, values: list[int], seed: int
 ) -> None:

@@ -27,11 +27,7 @@ def test_a_plan_carries_an_oracle_whole(oracle: Oracle) -> None:
     assert repr(again) == repr(oracle)
 
 
-@given(
-    st.sampled_from(KINDS),
-    st.decimals("0.0001", 11, places=4),
-    st.integers(2, 65_536),
-)
+@given(st.sampled_from(KINDS), st.decimals("0.0001", 11, places=4), st.integers(2, 65_536))
 def test_any_oracle_comes_back_from_its_plan_with_the_ratio_of_its_epsilon(
     kind: type[Any], epsilon: Any, size: int
 ) -> None:

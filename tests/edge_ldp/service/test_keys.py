@@ -82,8 +82,7 @@ def test_a_key_that_others_may_read_is_not_used(tmp_path: Path, mode: int) -> No
 
 
 @pytest.mark.parametrize(
-    "content",
-    [b"", b"\xff\x00", b"-----BEGIN PRIVATE KEY-----\n", b"x" * 70_000],
+    "content", [b"", b"\xff\x00", b"-----BEGIN PRIVATE KEY-----\n", b"x" * 70_000]
 )
 def test_what_is_no_key_is_told_without_showing_it(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "plan.key"

@@ -17,14 +17,7 @@ from edge_ldp.service.mqtt_client import MAX_PACKET_BYTES, make_client
 from edge_ldp.service.mqtt_socket import INBOX_LIMIT, READ_BURST, LoopSocket
 from tests import needs
 from tests.aggregator.fakes import until
-from tests.integration.conftest import (
-    HOST,
-    OPEN,
-    RealBroker,
-    broker,
-    free_port,
-    make_broker,
-)
+from tests.integration.conftest import HOST, OPEN, RealBroker, broker, free_port, make_broker
 
 __all__ = ["broker", "make_broker"]  # fixtures
 pytestmark = pytest.mark.integration

@@ -10,14 +10,7 @@ from edge_ldp import GeneralWave, Mechanism, SquareWave
 from edge_ldp.device.channel import Wave
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.sums import SurveyDesign, below, design_of, estimate, excess
-from edge_ldp.sums.functionals import (
-    EXACT,
-    _buckets,
-    _inputs,
-    _law,
-    _sent,
-    largest_variance,
-)
+from edge_ldp.sums.functionals import EXACT, _buckets, _inputs, _law, _sent, largest_variance
 from tests.edge_ldp.sums.laws import average_weight, over_cells
 
 NARROW = SquareWave(epsilon=1, low=-5, high=14, size=7)

@@ -197,10 +197,7 @@ def test_tune_takes_an_estimated_density() -> None:
     assert expected_variance(tuned.response, density) < expected_variance(plain.response, density)
 
 
-@given(
-    st.lists(st.integers(0, 9), min_size=1, max_size=12).filter(any),
-    st.integers(2, 20),
-)
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=12).filter(any), st.integers(2, 20))
 def test_knot_weights_are_the_law_of_rounding_to_the_knots(cells: list[int], knots: int) -> None:
     """Against the hats' integrals by fractions: exact, for hats are linear between breakpoints."""
     density = [Fraction(cell, sum(cells)) for cell in cells]

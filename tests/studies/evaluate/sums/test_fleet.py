@@ -8,14 +8,7 @@ import pytest
 from edge_ldp.protocol.ledger import Window
 from studies.evaluate.study import Values
 from studies.evaluate.sums import laws
-from studies.evaluate.sums.fleet import (
-    Setting,
-    StudiedHomes,
-    coded,
-    epochs,
-    fleet_of,
-    presence,
-)
+from studies.evaluate.sums.fleet import Setting, StudiedHomes, coded, epochs, fleet_of, presence
 from studies.evaluate.sums.given import (
     DAYS,
     GROUPS,
