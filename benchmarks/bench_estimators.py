@@ -21,9 +21,8 @@ from edge_ldp.device.channel import Wave
 from edge_ldp.estimate import ems
 from edge_ldp.estimate.auto import auto
 from edge_ldp.estimate.branches import branch_of
-from edge_ldp.estimate.model import Model, model_of
 from edge_ldp.estimate.olh import PRIME, olh_counts
-from edge_ldp.estimate.operator import Operator
+from edge_ldp.estimate.operator import Model, Operator, model_of
 from edge_ldp.gateway import ems as pure_ems
 from edge_ldp.ratio import floor_ratio
 from edge_ldp.sums import CodeCounts, Surveys, cdf_band, surveys_of

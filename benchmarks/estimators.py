@@ -22,7 +22,7 @@ from edge_ldp.estimate.density import density
 from edge_ldp.estimate.held_out import held_out
 from edge_ldp.estimate.hierarchy import hh, hh_levels
 from edge_ldp.estimate.joint import Evidence, cells, joint, view_of
-from edge_ldp.estimate.model import model_of
+from edge_ldp.estimate.operator import model_of
 from edge_ldp.ratio import floor_ratio
 from firmware_stubs.data import load_swiss
 from studies.baselines.cfo import cfo

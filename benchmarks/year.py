@@ -37,7 +37,7 @@ from aggregator.store.opening import open_reader, open_session
 from aggregator.store.rollups import tend
 from benchmarks.intake_traffic import plan_of
 from benchmarks.stores import open_store, place
-from edge_ldp.estimate.model import model_of
+from edge_ldp.estimate.operator import model_of
 from edge_ldp.protocol.messages import Status
 
 if TYPE_CHECKING:

@@ -108,7 +108,7 @@ def _kinds(made: Any) -> frozenset[str]:
 
 
 MECHANISM = a("edge_ldp.mechanisms.base.Mechanism")
-MODELLED = a("edge_ldp.mechanisms.base.Mechanism", "edge_ldp.estimate.model.Model")
+MODELLED = a("edge_ldp.mechanisms.base.Mechanism", "edge_ldp.estimate.operator.Model")
 ORACLE = a("edge_ldp.oracles.base.Oracle")
 DENSITY = a("edge_ldp.estimate.density.Density")
 SUPPORTS = a("edge_ldp.estimate.pure.Supports")

@@ -24,10 +24,9 @@ from aggregator.answers.local_time import GROUPINGS, Grouping, group_name
 from aggregator.answers.parts import AnswerPart, InUnit, Kwh, Reports, Share, UnitSlots
 from aggregator.answers.units import energies
 from aggregator.counting.classes import effect_of, unweighted
-from aggregator.counting.counts_by_mechanism import merge_epochs, weigh_epochs
 from aggregator.counting.reporters import NOBODY, united
 from aggregator.counting.retention import HOUR_S
-from aggregator.counting.tally import MOST, exact_sum
+from aggregator.counting.tally import MOST, exact_sum, merge_epochs, weigh_epochs
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.errors import CountsError, NoReportsError
 from edge_ldp.sums import CodeCounts, Epoch, estimate_means

@@ -145,13 +145,9 @@ class StreamTable:
     def least_theta(self) -> int:
         """The lowest θ that devices admit; the ceiling where even that is too sharp for them."""
         sums, most = self.sums(self.ceiling), floor_ratio(self.epsilon)
-        found = least_theta(sums, self.shape, low=self.low, ceiling=self.ceiling, ratio=most)
+        bounds = PlanBounds(theta_halvings=self.theta_halvings)  # of devices, unless owners differ
+        found = least_theta(sums, bounds, low=self.low, ceiling=self.ceiling, ratio=most)
         return min(found, self.ceiling)
-
-    @property
-    def shape(self) -> PlanBounds:
-        """What devices let plans ask unless their owners say otherwise."""
-        return PlanBounds(theta_halvings=self.theta_halvings)
 
     def allows(self, sums: Mechanism) -> bool:
         """Say whether stream reports may be by this mechanism: as configured, at any θ."""

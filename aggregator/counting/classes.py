@@ -76,7 +76,8 @@ class Weights:
         each = np.ones(len(self._of))
         each[known] = there[known] / reports[known]
         each[known] *= reports[known].sum() / max(1, there[known].sum())
-        self._each = each if (abs(each - 1) > _ROUNDING).any() else np.ones(len(each))
+        self.differ = bool((abs(each - 1) > _ROUNDING).any())  # else every report stands for one
+        self._each = each
 
     @property
     def untold(self) -> float:
@@ -86,11 +87,6 @@ class Weights:
         """
         told = self._of & (1 << CLASS_BITS) - 1 != UNTOLD
         return float(self._reports[~told].sum() / self._reports.sum()) if told.any() else 0.0
-
-    @property
-    def differ(self) -> bool:
-        """Say whether any report stands for more than another."""
-        return bool(np.any(self._each != 1))
 
     def each(self, whose: Ints) -> Floats:
         """Return the weights of entries; those of whom nothing was counted weigh 1."""

@@ -2,7 +2,9 @@
 
 A bucket is `slot // bucket_slots`, so no clock and no time zone is in it. n, Σ and Σ² of decoded
 codes follow from the counts exactly. Merging is commutative and associative: the order of frames
-never matters. Source: docs/design.md, Estimation.
+never matters. A plan's codes are its stream codes, then its survey codes (docs/design.md,
+Messages); reports of one mechanism have one likelihood, whatever their epoch, so their counts add
+up. Source: docs/design.md, Estimation.
 """
 
 from __future__ import annotations
@@ -13,10 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from aggregator.counting.classes import CLASS_BITS
+from aggregator.counting.classes import CLASS_BITS, unweighted
+from edge_ldp.errors import CountsError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from aggregator.counting.classes import Weights
+    from edge_ldp import Mechanism
+    from edge_ldp.protocol.plan import Plan
 
     Ints = NDArray[np.int64]
 
@@ -184,3 +191,69 @@ def rows_of(tally: Tally, stream: int, first_bucket: int, last_bucket: int) -> C
     order = by_bucket[np.argsort(epochs[by_bucket], kind="stable")]
     rows = CountRows(epochs, cells >> CODE_BITS, cells & _CODE_MASK, counts, whose=whose)
     return rows.some(order)
+
+
+def split_epochs(
+    plans: Mapping[int, Plan], epochs: Ints, codes: Ints, counts: Any
+) -> dict[int, tuple[Any, Any]]:
+    """Return {epoch: (stream counts, survey counts)} for the epochs that have counts, rising.
+
+    An entry for each code; or weights. Raises CountsError for an epoch that is no plan's, or a code
+    that is not its plan's: the table is damaged.
+    """
+    found = {}
+    for epoch in sorted(set(epochs.tolist())):
+        if epoch not in plans:
+            raise CountsError(f"of epoch {epoch}, which was never issued")
+        here, plan = epochs == epoch, plans[epoch]
+        mine, border = codes[here], plan.stream_mechanism.code_count
+        code_count = border + plan.survey_mechanism.code_count
+        if not 0 <= mine.min() <= mine.max() < code_count:
+            raise CountsError(f"a code outside those of epoch {epoch}")
+        together = dense(mine, counts[here], code_count)
+        found[epoch] = together[:border], together[border:]
+    return found
+
+
+def weigh_epochs(
+    plans: Mapping[int, Plan], rows: CountRows, weights: Weights
+) -> dict[int, list[list[Any]]]:
+    """Return [stream counts, survey counts] of epochs, each a list: counts, and what they weigh.
+
+    Beside counts stand the sums of their reports' weights and of these squared, where weights
+    differ. Whole reports are added up first, so that it is the same to the bit however rows were.
+    Raises CountsError.
+    """
+    found: dict[int, list[list[Any]]] = {}
+    whose = rows.whose if weights.differ else np.zeros(len(rows.whose), np.int64)
+    order = np.argsort(whose, kind="stable")
+    for at in np.split(order, np.flatnonzero(np.diff(whose[order])) + 1):
+        mine = rows.some(at)
+        for epoch, pair in split_epochs(plans, mine.epoch, mine.code, mine.count).items():
+            powers = [weights.powers(mine.whose[:1], counts) for counts in pair]
+            found[epoch] = _plus(found[epoch], powers) if epoch in found else powers
+    return {epoch: found[epoch] for epoch in sorted(found)}
+
+
+def _plus(some: list[list[Any]], more: list[list[Any]]) -> list[list[Any]]:
+    return [list(map(saturated, *both)) for both in zip(some, more, strict=True)]
+
+
+def merge_epochs(
+    plans: Mapping[int, Plan], rows: CountRows, weights: Weights | None = None
+) -> dict[Mechanism, list[Any]]:
+    """Return the counts of every mechanism, sums and surveys, of equal ones added up.
+
+    In lists, as in `weigh_epochs`. In order of first use; none that counted nothing. Raises
+    CountsError.
+    """
+    merged: dict[Mechanism, list[Any]] = {}
+    for epoch, parts in weigh_epochs(plans, rows, weights or unweighted()).items():
+        plan = plans[epoch]
+        for mechanism, powers in zip(
+            (plan.stream_mechanism, plan.survey_mechanism), parts, strict=True
+        ):
+            if powers[0].any():
+                so_far = merged.get(mechanism, [np.zeros_like(one) for one in powers])
+                merged[mechanism] = list(map(saturated, so_far, powers))
+    return merged

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from aggregator.counting.classes import effect_of, effective, unweighted
-from aggregator.counting.counts_by_mechanism import merge_epochs
-from aggregator.counting.tally import exact_sum
+from aggregator.counting.tally import exact_sum, merge_epochs
 from aggregator.plans import planner
 from edge_ldp.errors import CountsError, NoReportsError
 from edge_ldp.estimate import ems
@@ -26,7 +25,7 @@ from edge_ldp.sums.text import effect_text
 from edge_ldp.threshold.choice import SHARES, Aim, outlook
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
@@ -107,7 +106,11 @@ def revise(
     if surveys < stream.min_survey_reports:
         return None
     everything = sum(exact_sum(n) for n in merged.values())
-    screen, kept = _screened(weighed)
+    looked = {mechanism: screened(mechanism, powers[0]) for mechanism, powers in weighed.items()}
+    kept = {
+        mechanism: effective(weighed[mechanism]) * keep for mechanism, (keep, _) in looked.items()
+    }
+    screen = tuple(found for _, found in looked.values() if found is not None)
     begun = Revision(
         at_s=now_s,
         epoch=plan.epoch,
@@ -162,7 +165,12 @@ def _adaptive(begun: Revision, task: _Task) -> tuple[Revision, Plan | None]:
         shares=SHARES if stream.survey_share is None else (stream.share[0] / stream.share[1],),
         effect=task.effect,
     )
-    found = outlook(aim, task.kept, rng=seeded(*_bytes(task)))
+    seeds = (  # mechanisms and counts
+        part
+        for mechanism, n in task.kept.items()
+        for part in (json.dumps(mechanism.to_plan()).encode(), n.tobytes())
+    )
+    found = outlook(aim, task.kept, rng=seeded(*seeds))
     best = found.best()
     stays = (
         not planner.is_survey_only(plan)
@@ -235,21 +243,3 @@ def _ended(begun: Revision, plan: Plan, following: Plan | None, *reasons: str) -
         share=after.share[0] / after.share[1],
         reasons=(*begun.reasons, *reasons, *stays),
     )
-
-
-def _screened(weighed: Mapping[Mechanism, list[Any]]) -> tuple[tuple[Screened, ...], Kept]:
-    """Return what the screen found among the reports, and what they tell but for that."""
-    kept: Kept = {}
-    findings = []
-    for mechanism, powers in weighed.items():
-        keep, found = screened(mechanism, powers[0])
-        kept[mechanism] = effective(powers) * keep
-        findings += [] if found is None else [found]
-    return tuple(findings), kept
-
-
-def _bytes(task: _Task) -> Iterator[bytes]:
-    """Yield what the draws of a revision are seeded by: mechanisms and counts."""
-    for mechanism, n in task.kept.items():
-        yield json.dumps(mechanism.to_plan()).encode()
-        yield n.tobytes()

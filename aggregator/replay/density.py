@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from aggregator.counting.classes import effective
-from aggregator.counting.counts_by_mechanism import merge_epochs
-from aggregator.counting.tally import exact_sum
+from aggregator.counting.tally import exact_sum, merge_epochs
 from edge_ldp.errors import NoReportsError
 from edge_ldp.estimate import Density, auto, em, ems
 from edge_ldp.poisoning.screen import is_survey

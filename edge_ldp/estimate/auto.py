@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from edge_ldp.estimate.density import Density
-    from edge_ldp.estimate.model import Modelled
+    from edge_ldp.estimate.operator import Modelled
 
 PEAKED = 0.03  # at most this strength,
 CLEARLY = 4.0  # and by so many standard errors: survey by AHEAD

@@ -77,10 +77,10 @@ class _Windows:
 class Branch(Protocol):
     """P(code | input) of one branch, times its coin."""
 
-    def apply(self, x: Floats, out: Floats) -> None:
+    def apply(self, x: Floats, out: Floats) -> object:
         """Put the probability of each of the branch's codes in `out`."""
 
-    def adjoint(self, y: Floats, out: Floats) -> None:
+    def adjoint(self, y: Floats, out: Floats) -> object:
         """Put Σ_j P(j|i)·y_j for every input i in `out`."""
 
     def unscaled(self) -> Branch:

@@ -6,14 +6,13 @@ readings that round to it, [v − ½, v + ½).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from edge_ldp.checks import MECHANISM, chance, floats, real, taking
+from edge_ldp.checks import DENSITY, MAX_EXACT, MECHANISM, chance, floats, ints, real, taking
 from edge_ldp.device.errors import ParameterError
-from edge_ldp.device.lattice import bucket_edge
 from edge_ldp.device.randomizer import BUCKETS
 
 if TYPE_CHECKING:
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from edge_ldp import Mechanism
 
     Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
 
 _SUM_TOLERANCE = 1e-6
 
@@ -191,6 +191,80 @@ def edges_of(mechanism: Mechanism) -> Floats:
     """Return the edges of the cells that a mechanism's inputs stand for, length size + 1."""
     low, high, size = mechanism.low, mechanism.high, mechanism.size
     if mechanism.encoder == BUCKETS:
-        return np.array([bucket_edge(k, low, high, size) for k in range(size + 1)], np.float64)
+        whole, rest = divmod(high - low + 1, size)  # apart, so that no product wraps
+        at = np.arange(size + 1, dtype=np.int64)
+        return (low + at * whole - (-at * rest // size)).astype(np.float64)
     points = np.linspace(low, high, size)
     return np.concatenate([points[:1], (points[:-1] + points[1:]) / 2, points[-1:]])
+
+
+def empty_runs(mass: Floats, below: float, run: int) -> Ints:
+    """Return where the runs of `run` or more estimates under `below` start, above the mode."""
+    mode = int(np.argmax(mass))
+    small = np.concatenate([[0], np.cumsum(mass[mode + 1 :] < below)])
+    empty = small[run:] - small[:-run] == run
+    starts: Ints = mode + 1 + np.flatnonzero(empty & ~np.append(False, empty)[:-1])
+    return starts
+
+
+def cut_off(density: Density, start: int) -> Density:
+    """Return the density without its buckets from `start` on, renormalised by a factor."""
+    kept = density.probabilities.copy()
+    kept[start:] = 0
+    kept /= kept.sum()
+    kept.setflags(write=False)
+    return replace(density, probabilities=kept)
+
+
+@taking(density=DENSITY, thetas=ints)
+def bias(density: Density, thetas: ArrayLike) -> Floats:
+    """Return b̂(θ) = Σ_{t>θ} f_t·(t − θ), what truncation at each integer θ takes off the mean."""
+    check_buckets(density)
+    theta = np.asarray(thetas, np.int64)
+    f, edges = density.probabilities, density.edges
+    k = _bucket(edges, theta)
+    mass = _suffix(f)[k + 1]
+    first = _suffix(f * density.centres)[k + 1]
+    above = np.clip(edges[k + 1] - 1 - theta, 0, edges[k + 1] - edges[k])  # its integers above θ
+    inside = f[k] * above * (above + 1) / 2 / (edges[k + 1] - edges[k])
+    cut: Floats = np.where(theta < edges[0], density.mean() - theta, first - theta * mass + inside)
+    return cut
+
+
+@taking(density=DENSITY, thetas=ints)
+def mean_square(density: Density, thetas: ArrayLike) -> Floats:
+    """Return E(min(value, θ)²) for each integer θ, unit²."""
+    theta = np.asarray(thetas, np.int64)
+    f, edges = density.probabilities, density.edges
+    width = edges[1:] - edges[:-1]
+    whole = np.concatenate([[0.0], np.cumsum(f * _squares(edges[:-1], width) / width)])
+    k = _bucket(edges, theta)
+    kept = np.clip(theta + 1 - edges[k], 0, width[k])  # its integers up to θ
+    inside = f[k] / width[k] * (_squares(edges[k], kept) + (width[k] - kept) * theta**2.0)
+    above = _suffix(f)[k + 1]
+    square: Floats = whole[k] + inside + above * theta**2.0
+    return square
+
+
+def check_buckets(density: Density) -> None:
+    """Refuse a density that θ is not chosen by; raises ParameterError."""
+    if density.lattice or max(-density.edges[0], density.edges[-1]) > MAX_EXACT:
+        raise ParameterError(
+            "density", "buckets over the whole range, from survey reports, within 2**53"
+        )
+
+
+def _bucket(edges: Floats, theta: Ints) -> Ints:
+    return np.clip(np.searchsorted(edges, theta, side="right") - 1, 0, len(edges) - 2)
+
+
+def _suffix(x: Floats) -> Floats:
+    """Return Σ_{k ≥ i} x_k for i = 0..len(x)."""
+    return np.concatenate([np.cumsum(x[::-1])[::-1], [0.0]])
+
+
+def _squares(start: Floats, count: Floats) -> Floats:
+    """Return Σ t² over the `count` integers from `start` on."""
+    sums = count * (count - 1) / 2
+    squares: Floats = start * start * count + 2 * start * sums + sums * (2 * count - 1) / 3
+    return squares

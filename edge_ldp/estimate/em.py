@@ -16,17 +16,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from edge_ldp.checks import MODELLED, TRUTH, finite, integer_in, is_masked, optional, taking
-from edge_ldp.device.errors import ParameterError
 from edge_ldp.errors import CountsError, NoReportsError
 from edge_ldp.estimate.density import Density, density
-from edge_ldp.estimate.model import model_of
+from edge_ldp.estimate.operator import model_of
 from edge_ldp.estimate.pure import MAX_REPORTS
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from edge_ldp.estimate.model import Model, Modelled
-    from edge_ldp.estimate.operator import Operator
+    from edge_ldp.estimate.operator import Model, Modelled, Operator
 
     Floats = NDArray[np.float64]
 
@@ -66,8 +64,7 @@ def em(
     model = model_of(mechanism)
     if tolerance is None:
         tolerance = TOLERANCE * model.max_ratio
-    problem = _problem(model, counts, 0.0)
-    return climb(problem, *_checked(tolerance, max_iterations))
+    return climb(_problem(model, counts, 0.0), tolerance, max_iterations)
 
 
 @taking(
@@ -102,8 +99,9 @@ def ems(  # noqa: PLR0913 (keywords)
     problem = _problem(model_of(mechanism), counts, strength)
     if tolerance is None:
         tolerance = FIXED_POINT if accelerate and not early else TOLERANCE
-    limits = _checked(tolerance, max_iterations)
-    return leap(problem, *limits, early=early) if accelerate else climb(problem, *limits)
+    if accelerate:
+        return leap(problem, tolerance, max_iterations, early=early)
+    return climb(problem, tolerance, max_iterations)
 
 
 def checked_counts(operator: Operator, counts: ArrayLike) -> Floats:
@@ -226,10 +224,13 @@ class Problem:
         probabilities = x / x.sum()
         seen = self.counts > 0
         law = self.model.operator.apply(probabilities)[seen]
+        below = np.concatenate([[0.0], np.cumsum(probabilities)])
+        first, last = np.interp((0.25, 0.75), below, np.arange(len(below)))
+        narrow = last - first < NARROW * (self.strength / STRENGTH) ** 0.5  # none at 0
         told = (
             (ONE_CODE, seen.sum() == 1),
             (CAPPED, capped),
-            (BLURRED, seen.sum() > 1 and self._is_narrow(probabilities)),
+            (BLURRED, seen.sum() > 1 and narrow and not self.model.uneven),  # of even cells
         )
         return density(
             probabilities,
@@ -240,13 +241,6 @@ class Problem:
             log_likelihood=float(self.counts[seen] @ np.log(law)),
             warnings=tuple(warning for warning, is_so in told if is_so),
         )
-
-    def _is_narrow(self, probabilities: Floats) -> bool:
-        """Say whether the kernel is wide beside the density: cells of uneven width are not told."""
-        below = np.concatenate([[0.0], np.cumsum(probabilities)])
-        first, last = np.interp((0.25, 0.75), below, np.arange(len(below)))
-        narrow = last - first < NARROW * (self.strength / STRENGTH) ** 0.5  # none at 0
-        return bool(narrow and not self.model.uneven)
 
 
 def climb(problem: Problem, tolerance: float, max_iterations: int) -> Density:
@@ -297,7 +291,9 @@ def leap(problem: Problem, tolerance: float, max_iterations: int, *, early: bool
         done += 1
         safe, last = second, residual
         bent = second - first - moved
-        length = min(_length(moved, bent), longest)
+        curvature = float(bent @ bent)
+        length = (float(moved @ moved) / curvature) ** 0.5 if curvature > 0 else 1.0
+        length = min(length, longest)
         if length == longest:
             longest *= _GROWTH
         x = _extrapolated(x, moved, bent, second, length)
@@ -307,17 +303,6 @@ def leap(problem: Problem, tolerance: float, max_iterations: int, *, early: bool
 def _problem(model: Model, counts: ArrayLike, strength: float) -> Problem:
     n = checked_counts(model.operator, counts)
     return Problem(model, model.operator.unscaled(), n, float(n.sum()), strength)
-
-
-def _checked(tolerance: float, max_iterations: int) -> tuple[float, int]:
-    if not tolerance >= 0 or max_iterations < 1:
-        raise ParameterError("tolerance, max_iterations", "tolerance >= 0, max_iterations >= 1")
-    return tolerance, max_iterations
-
-
-def _length(moved: Floats, bent: Floats) -> float:
-    curvature = float(bent @ bent)
-    return (float(moved @ moved) / curvature) ** 0.5 if curvature > 0 else 1.0
 
 
 def _extrapolated(x: Floats, moved: Floats, bent: Floats, second: Floats, length: float) -> Floats:

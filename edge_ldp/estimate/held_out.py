@@ -19,7 +19,7 @@ import numpy as np
 from edge_ldp.checks import GENERATOR, MODELLED, each, finite, integer_in, taking
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.estimate.em import MAX_ITERATIONS, MAX_STRENGTH, STRENGTH, checked_counts, ems
-from edge_ldp.estimate.model import model_of
+from edge_ldp.estimate.operator import model_of
 from edge_ldp.estimate.pure import integer_counts
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from edge_ldp.estimate.density import Density
-    from edge_ldp.estimate.model import Model, Modelled
+    from edge_ldp.estimate.operator import Model, Modelled
 
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]

@@ -31,8 +31,7 @@ from edge_ldp.device.randomizer import BUCKETS
 from edge_ldp.errors import NoReportsError
 from edge_ldp.estimate.density import edges_of
 from edge_ldp.estimate.em import MAX_ITERATIONS, TOLERANCE, checked_counts, ems
-from edge_ldp.estimate.model import Model
-from edge_ldp.estimate.operator import Operator, operator_of
+from edge_ldp.estimate.operator import Model, Operator, operator_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,6 +61,8 @@ class Evidence:
 class MechanismView:
     """How one mechanism sees a density over cells: P(code | cell), never made dense.
 
+    It is a branch of the operator of several, whose codes stand one after another.
+
     `encoding`: share of each cell's integers (mean of its rounding) that falls to each input,
     inputs × cells; its columns add up to 1.
     """
@@ -70,32 +71,20 @@ class MechanismView:
     encoding: scipy.sparse.csr_matrix
     spread: scipy.sparse.csr_matrix
 
-    def apply(self, x: Floats) -> Floats:
+    def apply(self, x: Floats, out: Floats | None = None) -> Floats:
         """Return the law of the codes when cell k holds the mass x[k]."""
-        return self.operator.apply(np.asarray(self.encoding @ x))
+        return self.operator.apply(np.asarray(self.encoding @ x), out)
 
-    def adjoint(self, y: Floats) -> Floats:
+    def adjoint(self, y: Floats, out: Floats | None = None) -> Floats:
         """Return Σ_j P(j | cell)·y_j for every cell, from one number a code."""
-        return np.asarray(self.spread @ self.operator.adjoint(y))
+        back = np.asarray(self.spread @ self.operator.adjoint(y))
+        if out is not None:
+            out[:] = back
+        return back
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Viewed:
-    """A view as a branch of the operator of several: their codes stand one after another."""
-
-    view: MechanismView
-
-    def apply(self, x: Floats, out: Floats) -> None:
-        """Put the law of the codes out."""
-        out[:] = self.view.apply(x)
-
-    def adjoint(self, y: Floats, out: Floats) -> None:
-        """Put Σ_j P(j | cell)·y_j out."""
-        out[:] = self.view.adjoint(y)
-
-    def unscaled(self) -> _Viewed:
+    def unscaled(self) -> MechanismView:
         """Return it without impossible codes: a branch that is never taken (HM below ε 0.61)."""
-        return _Viewed(replace(self.view, operator=self.view.operator.unscaled()))
+        return replace(self, operator=self.operator.unscaled())
 
 
 @taking(
@@ -147,7 +136,7 @@ def jointly(evidence: Sequence[Evidence], edges: Ints) -> tuple[Model, Floats]:
         inputs=len(edges) - 1,
         codes=sum(view.operator.codes for view in views),
         possible=np.concatenate([view.operator.possible for view in views]),
-        branches=tuple(_Viewed(view) for view in views),
+        branches=tuple(views),
         cuts=(0, *np.cumsum([view.operator.codes for view in views]).tolist()),
     )
     ratio = max(float(mechanism.max_ratio) for mechanism, _ in parts)

@@ -8,13 +8,14 @@ results may go `out` to given arrays. Source: docs/design.md, Estimation.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias, Union
 
 import numpy as np
 
 from edge_ldp.device.errors import ParameterError
-from edge_ldp.device.randomizer import BUCKETS
+from edge_ldp.device.randomizer import BUCKETS, LATTICE
 from edge_ldp.estimate.branches import branch_of
+from edge_ldp.estimate.density import edges_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -90,4 +91,35 @@ def operator_of(mechanism: Mechanism) -> Operator:
         possible=np.concatenate(possible),
         branches=tuple(branch_of(coin, channel, size) for coin, _, channel in branches),
         cuts=(*(first for _, first, _ in branches), mechanism.code_count),
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Model:
+    """A likelihood over cells between `edges`; of a mechanism by `model_of`.
+
+    `lattice`: whether cells are points' neighbourhoods (see Density); `max_ratio`: e^ε, which is in
+    EM's stopping rule; `uneven`: smoothing goes by mass over width. An operator keeps scratch
+    space: a model serves one thread.
+    """
+
+    operator: Operator
+    edges: NDArray[np.float64]
+    lattice: bool
+    max_ratio: float
+    uneven: bool = False
+
+
+Modelled: TypeAlias = Union["Mechanism", Model]
+
+
+def model_of(given: Modelled) -> Model:
+    """Return a mechanism's model; a model is its own."""
+    if isinstance(given, Model):
+        return given
+    return Model(
+        operator=operator_of(given),
+        edges=edges_of(given),
+        lattice=given.encoder == LATTICE,
+        max_ratio=float(given.max_ratio),
     )

@@ -162,7 +162,14 @@ class Mechanism(ABC):
     @cached_property
     def worst_variance(self) -> float:
         """The largest variance over the real interval [low, high], unit². Cost: O(size)."""
-        return _worst_variance_of(self)
+        channels = self.randomizer.channels
+        points = sorted({Fraction(i, c.d - 1) for c in channels for i in range(c.d)})
+        if self.encoder == BUCKETS:
+            return max(_at_input(self, x) for x in points)
+        squares = [_mean_square(self, x) for x in points]
+        span = self.high - self.low
+        cells = zip(pairwise(points), pairwise(squares), strict=True)
+        return max(_worst_in_cell(*ends, *values) for ends, values in cells) * span * span
 
     @cached_property
     def bias(self) -> Fraction:
@@ -235,18 +242,6 @@ def _variance_of(mechanism: Mechanism, value: int) -> Fraction:
     return square - mean * mean
 
 
-def _worst_variance_of(mechanism: Mechanism) -> float:
-    """Return the largest variance over the real interval [low, high], unit². Cost: O(size)."""
-    channels = mechanism.randomizer.channels
-    points = sorted({Fraction(i, c.d - 1) for c in channels for i in range(c.d)})
-    if mechanism.encoder == BUCKETS:
-        return max(_at_input(mechanism, x) for x in points)
-    squares = [_mean_square(mechanism, x) for x in points]
-    span = mechanism.high - mechanism.low
-    cells = zip(pairwise(points), pairwise(squares), strict=True)
-    return max(_worst_in_cell(*ends, *values) for ends, values in cells) * span * span
-
-
 def _at_input(mechanism: Mechanism, x: Fraction) -> float:
     """Variance (unit²) at x in [0, 1], which must be an input of every branch."""
     total = Fraction(0)
@@ -261,17 +256,13 @@ def _mean_square(mechanism: Mechanism, x: Fraction) -> float:
     total = 0.0
     for (coin, _, channel), decoder in zip(mechanism.branches, mechanism.decoders, strict=True):
         last = channel.d - 1
-        total += float(coin * _interpolated(decoder, x * last) / (last * last))
+        index, rest = divmod(x * last, 1)
+        _, square = decoder.moments(int(index))
+        if rest:
+            _, there = decoder.moments(int(index) + 1)
+            square += rest * (there - square)
+        total += float(coin * square / (last * last))
     return total
-
-
-def _interpolated(decoder: Decoder, place: Fraction) -> Fraction:
-    index, rest = divmod(place, 1)
-    _, here = decoder.moments(int(index))
-    if not rest:
-        return here
-    _, there = decoder.moments(int(index) + 1)
-    return here + rest * (there - here)
 
 
 def _worst_in_cell(left: Fraction, right: Fraction, at_left: float, at_right: float) -> float:

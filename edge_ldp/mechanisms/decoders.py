@@ -15,8 +15,6 @@ from edge_ldp.device.errors import ParameterError
 from edge_ldp.device.table import Profile
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from edge_ldp.device.channel import Channel
     from edge_ldp.device.table import Table
 
@@ -83,27 +81,15 @@ def affine(channel: Channel) -> Affine:
     if not isinstance(channel, Wave | Profile):
         raise ParameterError("channel", "a wave or a profile")
     last = channel.code_count - 1
-    flat = tuple(channel.r_den * total for total in (last + 1, _sum(last), _squares(last)))
     if isinstance(channel, Wave):
-        above, end = channel.r_num - channel.r_den, 2 * channel.c
-        excess = tuple(above * total for total in (end + 1, _sum(end), _squares(end)))
+        excess = _even(channel.r_num - channel.r_den, 2 * channel.c)
     else:
-        excess = _moments([w - channel.r_den for w in channel.weights])
-    return Affine(channel.total, _three(excess), _three(flat))
+        above = [(k, w - channel.r_den) for k, w in enumerate(channel.weights)]
+        total, first = sum(w for _, w in above), sum(w * k for k, w in above)
+        excess = total, first, sum(w * k * k for k, w in above)
+    return Affine(channel.total, excess, _even(channel.r_den, last))
 
 
-def _moments(weights: Sequence[int]) -> tuple[int, ...]:
-    return tuple(sum(w * k**power for k, w in enumerate(weights)) for power in range(3))
-
-
-def _three(numbers: tuple[int, ...]) -> tuple[int, int, int]:
-    first, second, third = numbers
-    return first, second, third
-
-
-def _sum(n: int) -> int:
-    return n * (n + 1) // 2
-
-
-def _squares(n: int) -> int:
-    return n * (n + 1) * (2 * n + 1) // 6
+def _even(weight: int, n: int) -> tuple[int, int, int]:
+    """Return the sums of a weight at each position 0..n times position^0, ^1 and ^2."""
+    return weight * (n + 1), weight * (n * (n + 1) // 2), weight * (n * (n + 1) * (2 * n + 1) // 6)

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 
-from edge_ldp.device.channel import Wave, wave
 from edge_ldp.device.errors import ParameterError
 
 
@@ -36,16 +35,3 @@ def bounds(table: Mapping[str, object]) -> tuple[int, int]:
     """Return (low, high); raises ParameterError."""
     low, high = integers("low, high", [table.get("low"), table.get("high")], 2)
     return low, high
-
-
-def waves(table: Mapping[str, object], count: int) -> tuple[Wave, ...]:
-    """Return `count` waves from rows [d, c, r_num, r_den]; raises ParameterError."""
-    rows = table.get("waves")
-    if not isinstance(rows, list) or len(rows) != count:
-        raise ParameterError("waves", f"{count} of [d, c, r_num, r_den]")
-    return tuple(wave(*integers("waves", row, 4)) for row in rows)
-
-
-def wave_rows(waves: tuple[Wave, ...]) -> list[list[int]]:
-    """Return the rows that `waves` reads."""
-    return [[w.d, w.c, w.r_num, w.r_den] for w in waves]

@@ -13,7 +13,7 @@ from edge_ldp.device.channel import MAX_SIZE, MIN_SIZE, Wave, wave
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.device.randomizer import BUCKETS, LATTICE, randomizer
 from edge_ldp.mechanisms.base import Mechanism
-from edge_ldp.mechanisms.fields import bounds, integers, wave_rows, waves
+from edge_ldp.mechanisms.fields import bounds, integers
 from edge_ldp.ratio import Epsilon, exact_epsilon, exp_fraction, floor_ratio
 
 COIN_BITS = 16
@@ -105,6 +105,19 @@ class Hybrid(Waved):
         share = 1 - 1 / exp_fraction(exact / 2) if exact > HYBRID_FROM else Fraction(0)
         coin = (int(share * (1 << COIN_BITS)), 1 << COIN_BITS)
         super().__init__(low, high, coin, _piecewise(epsilon, size), _response(epsilon))
+
+
+def waves(table: Mapping[str, object], count: int) -> tuple[Wave, ...]:
+    """Return `count` waves from rows [d, c, r_num, r_den]; raises ParameterError."""
+    rows = table.get("waves")
+    if not isinstance(rows, list) or len(rows) != count:
+        raise ParameterError("waves", f"{count} of [d, c, r_num, r_den]")
+    return tuple(wave(*integers("waves", row, 4)) for row in rows)
+
+
+def wave_rows(waves: tuple[Wave, ...]) -> list[list[int]]:
+    """Return the rows that `waves` reads."""
+    return [[w.d, w.c, w.r_num, w.r_den] for w in waves]
 
 
 def square_wave_width(epsilon: Epsilon) -> Fraction:

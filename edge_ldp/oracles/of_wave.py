@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Protocol
 
 from edge_ldp.device.errors import ParameterError
-from edge_ldp.mechanisms.fields import wave_rows, waves
+from edge_ldp.mechanisms.waved import wave_rows, waves
 from edge_ldp.oracles.base import Client, Oracle
 
 if TYPE_CHECKING:

@@ -17,21 +17,19 @@ import numpy as np
 
 from edge_ldp.checks import MECHANISM, a, taking
 from edge_ldp.estimate.em import checked_counts, ems
-from edge_ldp.estimate.model import model_of
-from edge_ldp.poisoning.alarm import code_law, fit
-from edge_ldp.poisoning.runs import runs_of, with_atoms
+from edge_ldp.estimate.operator import Operator, model_of
+from edge_ldp.poisoning.alarm import code_law, fit, runs_of
 from edge_ldp.vectorized import decode_table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
     from edge_ldp import Mechanism
     from edge_ldp.estimate.density import Density
-    from edge_ldp.estimate.model import Model, Modelled
-    from edge_ldp.poisoning.alarm import Alarm
-    from edge_ldp.poisoning.runs import Run
+    from edge_ldp.estimate.operator import Model, Modelled
+    from edge_ldp.poisoning.alarm import Alarm, Run
 
     Floats = NDArray[np.float64]
 
@@ -157,3 +155,43 @@ def _is_wide(model: Model, atom: Atom) -> bool:
         start <= atom.first < end and WIDE_SHARE * (atom.last + 1 - atom.first) >= end - start
         for start, end in pairwise(model.operator.cuts)
     )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Mixed:
+    """Honest inputs, then one more input for each atom: a liar who sends its run evenly."""
+
+    honest: Operator
+    atoms: tuple[Run, ...]
+
+    def apply(self, x: Floats, out: Floats) -> None:
+        """Put the probability of each code in `out`."""
+        inputs = self.honest.inputs
+        self.honest.apply(x[:inputs], out)
+        for share, (first, stop) in zip(x[inputs:], self.atoms, strict=True):
+            out[first:stop] += share / (stop - first)
+
+    def adjoint(self, y: Floats, out: Floats) -> None:
+        """Put Σ_j P(j|i)·y_j for every input i and then every atom in `out`."""
+        inputs = self.honest.inputs
+        self.honest.adjoint(y, out[:inputs])
+        for k, (first, stop) in enumerate(self.atoms, start=inputs):
+            out[k] = y[first:stop].mean()
+
+    def unscaled(self) -> _Mixed:
+        """Return the same: an atom's column must keep its scale beside the honest ones."""
+        return self
+
+
+def with_atoms(model: Model, atoms: Sequence[Run]) -> Model:
+    """Return the model [M ; atoms]: its last inputs are the atoms, one cell each."""
+    inputs = model.operator.inputs + len(atoms)
+    operator = Operator(
+        inputs=inputs,
+        codes=model.operator.codes,
+        possible=model.operator.possible,
+        branches=(_Mixed(model.operator, tuple(atoms)),),
+        cuts=(0, model.operator.codes),
+    )
+    beyond = model.edges[-1] + np.arange(1, len(atoms) + 1)  # a Density's edges rise: cells in name
+    return replace(model, operator=operator, edges=np.concatenate([model.edges, beyond]))

@@ -28,8 +28,7 @@ import numpy as np
 from edge_ldp.checks import a, each, floats, inner_chance, taking
 from edge_ldp.device.channel import Wave
 from edge_ldp.device.errors import ParameterError
-from edge_ldp.sums.chains import sum_rows
-from edge_ldp.sums.functionals import design_of, distinct
+from edge_ldp.sums.functionals import design_of, distinct, sum_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -19,9 +19,10 @@ import numpy as np
 
 from edge_ldp.checks import GENERATOR, MECHANISM, a, mapping, taking
 from edge_ldp.device.errors import ParameterError
+from edge_ldp.estimate.density import bias, cut_off, empty_runs, mean_square
 from edge_ldp.estimate.joint import Evidence, cells, checked_counts_of, joint
 from edge_ldp.sums import Question, half_width, tail_sds
-from edge_ldp.threshold.published import PRUNE_RUN, bias, cut_off, empty_runs, mean_square
+from edge_ldp.threshold.published import PRUNE_RUN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -105,7 +106,7 @@ class Outlook:
             return False
         best = self.best()
         at, of = list(self.thetas).index(best.theta), self.shares.index(best.share)
-        half, missed = self._at(self.halves, theta, share), self._at(self.missed, theta, share)
+        half, missed = self.half(theta, share), self.half(theta, share, self.missed)
         narrow = half <= (1 + hysteresis) * (1 + SLACK) * best.least
         return narrow and missed <= (1 + hysteresis) ** 2 * float(self.missed[at, of])
 
@@ -129,12 +130,13 @@ class Outlook:
             variance=variance,
         ).half
 
-    def half(self, theta: int, share: float) -> float:
-        """Return the half-width of any θ within the range and share, between the candidates."""
-        return self._at(self.halves, theta, share)
+    def half(self, theta: int, share: float, of: Floats | None = None) -> float:
+        """Return the half-width of any θ within the range and share, between the candidates.
 
-    def _at(self, of: Floats, theta: int, share: float) -> float:
-        rows = [np.interp(theta, self.thetas, column) for column in of.T]
+        `of`: what else is wanted of each candidate.
+        """
+        columns = (self.halves if of is None else of).T
+        rows = [np.interp(theta, self.thetas, column) for column in columns]
         return float(np.interp(share, self.shares, rows))
 
 

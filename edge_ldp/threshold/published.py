@@ -7,7 +7,7 @@ threshold, docs/methods.md, Decided readings.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,16 +15,15 @@ import numpy as np
 from edge_ldp.checks import (
     COUNTABLE,
     DENSITY,
-    MAX_EXACT,
     TRUTH,
     chance,
     finite,
     integer_in,
-    ints,
     kept,
     taking,
 )
 from edge_ldp.device.errors import ParameterError
+from edge_ldp.estimate.density import bias, check_buckets, cut_off, empty_runs, mean_square
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -105,7 +104,7 @@ def choose_threshold(  # noqa: PLR0913 (the arguments of one formula)
     Prune the density first: a spurious tail raises θ. low < θ ≤ the density's largest value.
     See Cost for the arguments. Cost: O(size). Raises ParameterError.
     """
-    _check_buckets(density)
+    check_buckets(density)
     cost = Cost(unit_variance, horizon, low, inclusion, published)
     top = int(density.edges[-1]) - 1
     if not low < top:  # NaN, too
@@ -137,76 +136,3 @@ def prune(density: Density, *, below: float = PRUNE_BELOW, run: int = PRUNE_RUN)
     """
     starts = empty_runs(density.probabilities, below, run)
     return cut_off(density, int(starts[0])) if len(starts) else density
-
-
-def empty_runs(mass: Floats, below: float, run: int) -> Ints:
-    """Return where the runs of `run` or more estimates under `below` start, above the mode."""
-    mode = int(np.argmax(mass))
-    small = np.concatenate([[0], np.cumsum(mass[mode + 1 :] < below)])
-    empty = small[run:] - small[:-run] == run
-    starts: Ints = mode + 1 + np.flatnonzero(empty & ~np.append(False, empty)[:-1])
-    return starts
-
-
-def cut_off(density: Density, start: int) -> Density:
-    """Return the density without its buckets from `start` on, renormalised by a factor."""
-    kept = density.probabilities.copy()
-    kept[start:] = 0
-    kept /= kept.sum()
-    kept.setflags(write=False)
-    return replace(density, probabilities=kept)
-
-
-@taking(density=DENSITY, thetas=ints)
-def bias(density: Density, thetas: ArrayLike) -> Floats:
-    """Return b̂(θ) = Σ_{t>θ} f_t·(t − θ), what truncation at each integer θ takes off the mean."""
-    _check_buckets(density)
-    theta = np.asarray(thetas, np.int64)
-    f, edges = density.probabilities, density.edges
-    k = _bucket(edges, theta)
-    mass = _suffix(f)[k + 1]
-    first = _suffix(f * density.centres)[k + 1]
-    above = np.clip(edges[k + 1] - 1 - theta, 0, edges[k + 1] - edges[k])  # its integers above θ
-    inside = f[k] * above * (above + 1) / 2 / (edges[k + 1] - edges[k])
-    cut: Floats = np.where(theta < edges[0], density.mean() - theta, first - theta * mass + inside)
-    return cut
-
-
-@taking(density=DENSITY, thetas=ints)
-def mean_square(density: Density, thetas: ArrayLike) -> Floats:
-    """Return E(min(value, θ)²) for each integer θ, unit²."""
-    theta = np.asarray(thetas, np.int64)
-    f, edges = density.probabilities, density.edges
-    width = edges[1:] - edges[:-1]
-    whole = np.concatenate([[0.0], np.cumsum(f * _squares(edges[:-1], width) / width)])
-    k = _bucket(edges, theta)
-    kept = np.clip(theta + 1 - edges[k], 0, width[k])  # its integers up to θ
-    inside = f[k] / width[k] * (_squares(edges[k], kept) + (width[k] - kept) * theta**2.0)
-    above = _suffix(f)[k + 1]
-    square: Floats = whole[k] + inside + above * theta**2.0
-    return square
-
-
-def _check_buckets(density: Density) -> None:
-    if density.lattice or max(-density.edges[0], density.edges[-1]) > MAX_EXACT:
-        raise ParameterError(
-            "density", "buckets over the whole range, from survey reports, within 2**53"
-        )
-    if not np.isfinite(density.probabilities).all() or density.probabilities.min() < 0:
-        raise ParameterError("density", "finite probabilities of at least 0")
-
-
-def _bucket(edges: Floats, theta: Ints) -> Ints:
-    return np.clip(np.searchsorted(edges, theta, side="right") - 1, 0, len(edges) - 2)
-
-
-def _suffix(x: Floats) -> Floats:
-    """Return Σ_{k ≥ i} x_k for i = 0..len(x)."""
-    return np.concatenate([np.cumsum(x[::-1])[::-1], [0.0]])
-
-
-def _squares(start: Floats, count: Floats) -> Floats:
-    """Return Σ t² over the `count` integers from `start` on."""
-    sums = count * (count - 1) / 2
-    squares: Floats = start * start * count + 2 * start * sums + sums * (2 * count - 1) / 3
-    return squares

@@ -19,8 +19,7 @@ from edge_ldp.checks import finite, taking
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.errors import CountsError
 from edge_ldp.estimate.density import category_edges
-from edge_ldp.estimate.model import Model
-from edge_ldp.estimate.operator import Operator
+from edge_ldp.estimate.operator import Model, Operator
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

@@ -28,8 +28,7 @@ from aggregator.counting.classes import (
     slots_a_report,
     unweighted,
 )
-from aggregator.counting.counts_by_mechanism import merge_epochs
-from aggregator.counting.tally import CountRows, whose_of
+from aggregator.counting.tally import CountRows, merge_epochs, whose_of
 from aggregator.plans import planner
 from edge_ldp.mechanisms import Mechanism
 from edge_ldp.protocol.ledger import MAX_CELLS, open_ledger, scheduled

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from aggregator.config import StreamTable
-from aggregator.counting.counts_by_mechanism import merge_epochs, split, split_epochs
-from aggregator.counting.tally import CountRows
+from aggregator.counting.tally import CountRows, merge_epochs, split_epochs
 from aggregator.plans import planner
 from edge_ldp.errors import CountsError
 from edge_ldp.mechanisms import SquareWave
@@ -22,7 +21,8 @@ SURVEYS = FIRST.survey_mechanism.code_count
 
 
 def test_stream_codes_come_first() -> None:
-    sums, surveys = split(FIRST, np.array([0, SUMS - 1, SUMS, SUMS]), np.array([1, 2, 3, 4]))
+    codes, counts = np.array([0, SUMS - 1, SUMS, SUMS]), np.array([1, 2, 3, 4])
+    sums, surveys = split_epochs({1: FIRST}, np.ones(4, np.int64), codes, counts)[1]
     assert (len(sums), len(surveys)) == (SUMS, SURVEYS)
     assert (sums[0], sums[-1], surveys[0]) == (1, 2, 7)
     assert sums.sum() + surveys.sum() == 10
@@ -31,7 +31,7 @@ def test_stream_codes_come_first() -> None:
 @pytest.mark.parametrize("code", [-1, SUMS + SURVEYS])
 def test_a_code_that_no_device_can_send_means_a_damaged_table(code: int) -> None:
     with pytest.raises(CountsError, match="outside"):
-        split(FIRST, np.array([code]), np.array([1]))
+        split_epochs({1: FIRST}, np.array([1]), np.array([code]), np.array([1]))
 
 
 def test_an_epoch_that_was_never_issued_means_a_damaged_table() -> None:

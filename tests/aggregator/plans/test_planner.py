@@ -8,10 +8,10 @@ import pytest
 from numpy.typing import NDArray
 
 from aggregator.config import StreamTable
-from aggregator.counting.counts_by_mechanism import split_epochs
 from aggregator.counting.records import Known
 from aggregator.counting.refusals import Rules, StreamRules, allowed_codes
 from aggregator.counting.settle import settle
+from aggregator.counting.tally import split_epochs
 from aggregator.plans import planner
 from edge_ldp.certify import Certificate, ProvedClaim, certify_plan
 from edge_ldp.device.errors import ParameterError

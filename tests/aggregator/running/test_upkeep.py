@@ -130,7 +130,7 @@ def test_totals_and_curves_are_the_same_to_the_bit_before_and_after(
 def test_a_curve_has_the_averages_that_the_sums_give(engine: Engine) -> None:
     """The same as `query` has before it adds the tail, but for rounding: from counts by code."""
     from aggregator.answers.lookup import read_plans  # noqa: PLC0415 (only here)
-    from aggregator.counting.counts_by_mechanism import split_epochs  # noqa: PLC0415
+    from aggregator.counting.tally import split_epochs  # noqa: PLC0415
     from edge_ldp.sums import CodeCounts, Epoch, estimate_mean  # noqa: PLC0415
 
     config = configured(engine)

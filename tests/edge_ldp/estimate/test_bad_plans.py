@@ -11,10 +11,10 @@ import pytest
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.errors import CountsError, NoReportsError
 from edge_ldp.estimate import Density, em, ems
-from edge_ldp.estimate.density import density
+from edge_ldp.estimate.density import bias, density, mean_square
 from edge_ldp.sums import Question
 from edge_ldp.threshold.choice import Aim, outlook
-from edge_ldp.threshold.published import bias, choose_threshold, mean_square, prune
+from edge_ldp.threshold.published import choose_threshold, prune
 from studies.evaluate import Masses, sum_errors
 from tests.edge_ldp.estimate.test_bad_input import BAD, WAVE, rng
 

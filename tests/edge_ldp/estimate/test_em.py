@@ -14,8 +14,7 @@ from edge_ldp.errors import CountsError, NoReportsError
 from edge_ldp.estimate import Density, em, ems
 from edge_ldp.estimate.branches import Transformed
 from edge_ldp.estimate.em import BLURRED, CAPPED, ONE_CODE, Problem, leap, smooth
-from edge_ldp.estimate.model import model_of
-from edge_ldp.estimate.operator import operator_of
+from edge_ldp.estimate.operator import model_of, operator_of
 from edge_ldp.mechanisms import GeneralWave, Tuned
 from edge_ldp.mechanisms.responses import Response
 from edge_ldp.sums import homes_law

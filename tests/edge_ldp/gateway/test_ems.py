@@ -13,7 +13,7 @@ from edge_ldp import Hybrid, Mechanism, SquareWave, StochasticRounding, Tuned
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.device.randomizer import BUCKETS, randomizer
 from edge_ldp.estimate import ems as with_numpy
-from edge_ldp.estimate.model import model_of
+from edge_ldp.estimate.operator import model_of
 from edge_ldp.gateway import ems
 from edge_ldp.mechanisms import GeneralWave
 from tests.cost import costs_at_most

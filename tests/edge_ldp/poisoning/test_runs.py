@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from edge_ldp import Hybrid, Mechanism, SquareWave
-from edge_ldp.estimate.model import model_of
-from edge_ldp.estimate.operator import operator_of
-from edge_ldp.poisoning.runs import runs_of, with_atoms
+from edge_ldp.estimate.operator import model_of, operator_of
+from edge_ldp.poisoning.alarm import runs_of
+from edge_ldp.poisoning.filter import with_atoms
 from tests.edge_ldp.poisoning.test_crowds import MECHANISMS, honest_law
 
 

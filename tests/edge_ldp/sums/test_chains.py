@@ -8,8 +8,7 @@ import pytest
 
 from edge_ldp import SquareWave
 from edge_ldp.device.channel import Wave, wave
-from edge_ldp.sums.chains import chained
-from edge_ldp.sums.functionals import design_of
+from edge_ldp.sums.functionals import chained, design_of
 
 Rows = list[list[Fraction]]
 ODDS = ((3, 2), (65_536 * 3, 65_536), (70_000, 65_536))
@@ -58,7 +57,7 @@ def test_for_every_function_they_are_the_least_unbiased_ones(size: int, c: int) 
         law = law_of(small)
         functions = [[Fraction(int(i == k)) for i in range(size)] for k in range(size)]
         functions.append([Fraction(i * i, 3) for i in range(size)])
-        found = chained(small, np.array(law, np.float64), np.array(functions, np.float64).T)
+        (found,) = chained(small, np.array(law, np.float64), np.array(functions, np.float64).T)
         assert found.shape == (small.code_count, size + 1)
         for column, h in zip(found.T, functions, strict=True):
             wanted = np.array(least(law, h), np.float64)

@@ -11,15 +11,8 @@ from hypothesis import strategies as st
 from edge_ldp import Hybrid, SquareWave
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.estimate import Density, em
-from edge_ldp.estimate.density import density
-from edge_ldp.threshold.published import (
-    Cost,
-    bias,
-    choose_threshold,
-    empty_runs,
-    mean_square,
-    prune,
-)
+from edge_ldp.estimate.density import bias, density, empty_runs, mean_square
+from edge_ldp.threshold.published import Cost, choose_threshold, prune
 from edge_ldp.vectorized import perturb_many
 
 POS = Path(__file__).parents[4] / "shared" / "data" / "papers" / "bms_pos_lengths.npz"
