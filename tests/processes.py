@@ -3,8 +3,20 @@
 import os
 import select
 import signal
+import subprocess
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
+
+
+def run_told(
+    words: Sequence[str | Path], *, check: bool = False, timeout: float = 240, **more: Any
+) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end; give its exit code and what it said."""
+    return subprocess.run(
+        words, check=check, timeout=timeout, capture_output=True, text=True, **more
+    )
 
 
 def children(pid: int) -> list[int]:

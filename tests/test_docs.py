@@ -1,13 +1,13 @@
 """What points somewhere leads there: citations, links, anchors and paths."""
 
 import re
-import subprocess
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
 import pytest
 
+from tests.processes import run_told
 from tests.tables import each
 
 ROOT = Path(__file__).parent.parent
@@ -30,7 +30,7 @@ ELSEWHERE = re.compile(
 def tracked(*patterns: str) -> list[Path]:
     """Return the files of the repository, and those that are about to be, that match."""
     listed = ["git", "ls-files", "--cached", "--others", "--exclude-standard", *patterns]
-    names = subprocess.run(listed, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    names = run_told(listed, check=True, cwd=ROOT).stdout
     paths = {ROOT / name for name in names.splitlines()} - {Path(__file__)}
     return sorted(path for path in paths if path.is_file())
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from tests.processes import run_told
+
 TOOL = Path(__file__).parents[1] / "tools" / "mutants.py"
 
 
@@ -86,13 +88,7 @@ def test_it() -> None:
 
 
 def tried(root: Path, *words: str) -> tuple[int, dict[str, str], str]:
-    done = subprocess.run(
-        [sys.executable, str(TOOL), "--root", str(root), "--json", *words],
-        capture_output=True,
-        check=False,
-        text=True,
-        timeout=300,
-    )
+    done = run_told([sys.executable, str(TOOL), "--root", str(root), "--json", *words], timeout=300)
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     made = {row["diff"].split("\n+     return ")[1]: row["outcome"] for row in rows}
     return done.returncode, made, done.stderr

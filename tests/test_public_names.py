@@ -1,7 +1,6 @@
 """The names that users of the library may rely on, and what importing them costs."""
 
 import ast
-import subprocess
 import sys
 from collections import defaultdict
 from importlib import import_module
@@ -10,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import edge_ldp
+from tests.processes import run_told
 from tests.test_architecture import ROOT, SHIPPED
 
 LOADED = """
@@ -124,9 +124,7 @@ def test_no_room_of_the_library_with_public_names_is_left_out() -> None:
 
 
 def test_the_library_imports_nothing_that_is_not_python() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", LOADED], capture_output=True, check=True, text=True, timeout=240
-    )
+    done = run_told([sys.executable, "-c", LOADED], check=True)
     assert done.stdout.split() == ["edge_ldp"]
 
 

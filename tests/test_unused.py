@@ -1,9 +1,10 @@
 """What nothing uses is not kept: `vulture` in make check, and the list of what is meant."""
 
 import re
-import subprocess
 import sys
 from pathlib import Path
+
+from tests.processes import run_told
 
 ROOT = Path(__file__).parents[1]
 ALLOWED = ROOT / "tools" / "unused-allowed.txt"
@@ -11,13 +12,8 @@ SHIPPED = ("agent", "aggregator", "edge_ldp", "firmware_stubs", "studies")
 
 
 def unused(*paths: str | Path) -> set[str]:
-    done = subprocess.run(
-        [sys.executable, "-m", "vulture", *map(str, paths), "--min-confidence", "60"],
-        capture_output=True,
-        check=False,
-        cwd=ROOT,
-        text=True,
-        timeout=240,
+    done = run_told(
+        [sys.executable, "-m", "vulture", *map(str, paths), "--min-confidence", "60"], cwd=ROOT
     )
     assert not done.stderr
     return set(re.findall(r"unused [a-z ]+ '(\w+)'", done.stdout))

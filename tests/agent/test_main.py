@@ -44,18 +44,13 @@ from tests.agent.samples import (
     make_plan,
     numbered,
 )
+from tests.processes import run_told
 
 EDGE_LDP = (sys.executable, "-m", "edge_ldp.cli")
 
 
 def command(*args: str | Path, seconds: float = 60) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*EDGE_LDP, "agent", *map(str, args)],
-        capture_output=True,
-        check=False,
-        text=True,
-        timeout=seconds,
-    )
+    return run_told([*EDGE_LDP, "agent", *map(str, args)], timeout=seconds)
 
 
 @pytest.fixture
@@ -478,13 +473,7 @@ def test_on_a_source_that_repeats_itself_the_agent_stops_with_4_and_says_so_AGT_
     held = spent_ledger()
     journal.save_ledger(replace(held, window=Window(1, 2, 1), cells=(0,)))  # so it must be redrawn
     journal.close()
-    done = subprocess.run(
-        [sys.executable, "-c", SPOILT, "constant", "agent", "run", "-c", config],
-        capture_output=True,
-        check=False,
-        text=True,
-        timeout=240,
-    )
+    done = run_told([sys.executable, "-c", SPOILT, "constant", "agent", "run", "-c", config])
     assert done.returncode == 4
     (line,) = [line for line in done.stderr.splitlines() if line.startswith("edge-ldp agent: ")]
     assert "the source of randomness repeats itself" in line
@@ -653,9 +642,7 @@ def test_the_service_imports_no_numpy_and_nothing_of_the_other_commands() -> Non
         "try: agent.main.main(['run', '-c', 'none'])\n"
         "finally: print(*sorted(sys.modules))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, check=True, text=True, timeout=240
-    )
+    done = run_told([sys.executable, "-c", script], check=True)
     loaded = set(done.stdout.split())
     assert "agent.state.journal" in loaded
     assert not loaded & {"numpy", "scipy", "serial.tools.list_ports", "rich"}

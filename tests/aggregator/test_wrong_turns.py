@@ -34,6 +34,7 @@ from tests.aggregator.commands.test_query import two_feeders
 from tests.aggregator.engines import Engine
 from tests.aggregator.fakes import CONFIG
 from tests.forked import Forked
+from tests.processes import run_told
 from tests.unprivileged import close_to_others, told_to_nobody
 
 if TYPE_CHECKING:
@@ -166,14 +167,11 @@ def _(desk: Desk) -> str:
             if not package.name.startswith("cryptography"):
                 (seen / package.name).symlink_to(package)
     words = ["setup", str(desk.place / "fleet"), "--host", "x", "--port", str(free_port())]
-    done = subprocess.run(
+    done = run_told(
         [sys.executable, "-S", "-m", "edge_ldp.cli", "aggregator", *words],
-        env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{seen}"},
-        capture_output=True,
-        text=True,
         timeout=PROCESS_S,
+        env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{seen}"},
         cwd=ROOT,
-        check=False,
     )
     assert done.returncode == EXIT_CONFIG, done.stderr
     return done.stderr

@@ -12,6 +12,7 @@ import pytest
 
 from edge_ldp import cli
 from edge_ldp.extras import pip_install
+from tests.processes import run_told
 
 
 def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
@@ -41,9 +42,7 @@ print(hasattr(colorsys, "blue"), len(sys.modules["colorsys"].__all__))
 
 
 def test_what_is_imported_later_is_so_when_something_of_it_is_asked_for_and_then_as_ever() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", LATER], capture_output=True, check=True, text=True, timeout=60
-    )
+    done = run_told([sys.executable, "-c", LATER], check=True, timeout=60)
     told = ["['colorsys', 'xml', 'xml.dom']", "True", "Node True", "False 6"]
     assert done.stdout.splitlines() == told
 
@@ -53,9 +52,7 @@ def test_an_agent_holds_nothing_of_proxies_http_or_the_tap() -> None:
         "import sys\nfrom edge_ldp import cli\n"
         "try: cli.main(['agent', '--help'])\nfinally: print(*sorted(sys.modules))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, check=False, text=True, timeout=60
-    )
+    done = run_told([sys.executable, "-c", script], timeout=60)
     loaded = set(done.stdout.splitlines()[-1].split())
     assert "paho.mqtt.client" in loaded
     assert loaded.isdisjoint({"http.client", "email", "tempfile", "agent.config.tap_faults"})
@@ -147,13 +144,7 @@ def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]
     [pytest.param(name, marks=[] if name == "keys" else pytest.mark.slow) for name in cli.COMMANDS],
 )
 def test_every_command_has_help_in_a_process_of_its_own(command: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "edge_ldp.cli", command, "--help"],
-        capture_output=True,
-        check=False,
-        text=True,
-        timeout=240,
-    )
+    done = run_told([sys.executable, "-m", "edge_ldp.cli", command, "--help"])
     assert done.returncode == 0, done.stderr
     assert f"edge-ldp {command}" in done.stdout
 
@@ -180,17 +171,13 @@ sys.exit(main([*sys.argv[1:], "--help"]))
 
 
 def test_certify_needs_no_extra() -> None:
-    done = subprocess.run(
+    done = run_told(
         [
             sys.executable,
             "-c",
             WITHOUT.replace('"--help"', '"hybrid", "--epsilon", "1"'),
             "certify",
-        ],
-        capture_output=True,
-        check=False,
-        text=True,
-        timeout=240,
+        ]
     )
     assert done.returncode == 0, done.stderr
     assert "all 11 claims hold" in done.stdout
@@ -207,13 +194,7 @@ def test_certify_needs_no_extra() -> None:
     ],
 )
 def test_a_missing_package_gives_a_sentence_not_a_traceback(command: str, needs: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", WITHOUT, *command.split()],
-        capture_output=True,
-        check=False,
-        text=True,
-        timeout=240,
-    )
+    done = run_told([sys.executable, "-c", WITHOUT, *command.split()])
     assert done.returncode == cli.EXIT_USAGE
     assert done.stderr.startswith(f"edge-ldp {command} needs the package ")
     assert f": {pip_install(needs)}\n" in done.stderr
@@ -284,7 +265,7 @@ except SystemExit:
 def test_a_command_begins_without_what_few_need(verb: str, unneeded: set[str]) -> None:
     """Parts of SciPy take half a second, the service's a tenth."""
     command = [sys.executable, "-c", BEGUN, verb]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    done = run_told(command, check=True)
     loaded = set(done.stdout.splitlines()[-1].split())
     assert {"numpy", "aggregator.main"} <= loaded
     assert not loaded & unneeded

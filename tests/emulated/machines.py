@@ -2,12 +2,12 @@
 
 import os
 import shutil
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests.needs import missing, program
+from tests.processes import run_told
 
 ROOT = Path(__file__).parents[2]
 MACHINES = {  # the oldest system of 32 bits that we serve, whose time_t has 32; the newest of 64
@@ -26,14 +26,7 @@ class Machine:
 
     def run(self, *arguments: str, seconds: float = 300) -> str:
         """Return what a Python command prints; it must succeed."""
-        done = subprocess.run(
-            [*self.python, *arguments],
-            check=False,
-            capture_output=True,
-            env=self.environment,
-            text=True,
-            timeout=seconds,
-        )
+        done = run_told([*self.python, *arguments], timeout=seconds, env=self.environment)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
@@ -42,13 +35,10 @@ def machine(arch: str) -> Machine:
     """Return the machine of that processor; ends the test where none can be had."""
     suite, emulator, cores = MACHINES[arch]
     emulator = shutil.which(f"{emulator}-static") or program(emulator)
-    done = subprocess.run(
+    done = run_told(
         ["sh", str(ROOT / "tools" / "foreign_python.sh"), suite, arch],
-        check=False,
-        capture_output=True,
-        env=os.environ | {"PYTHON": sys.executable},
-        text=True,
         timeout=600,
+        env=os.environ | {"PYTHON": sys.executable},
     )
     if done.returncode != 0:
         missing(f"Python for {arch} ({done.stderr[-300:].strip()})", "a Debian mirror within reach")

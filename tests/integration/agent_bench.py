@@ -31,6 +31,7 @@ from edge_ldp.service.mqtt import Broker, Link, LinkLostError, open_link
 from firmware_stubs.meters import PtyPort, Series, play
 from tests.agent.samples import FLEET, SLOT_S, T0, config_text
 from tests.forked import Forked, Values
+from tests.processes import run_told
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
@@ -339,13 +340,11 @@ class Agent:
 
     def say(self, *words: str, seconds: float = 60) -> str:
         """Return what another command of the agent prints about it; it must succeed."""
-        done = subprocess.run(
+        done = run_told(
             [*(self._command or PATIENT_AGENT), "agent", *words, "-c", str(self.config)],
             check=True,
-            capture_output=True,
             timeout=seconds,
             env=self.environment,
-            text=True,
         )
         return done.stdout
 

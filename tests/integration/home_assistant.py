@@ -16,6 +16,7 @@ from typing import Any
 
 from tests.integration.conftest import OPEN, RealBroker
 from tests.needs import missing
+from tests.processes import run_told
 
 ROOT = Path(__file__).parents[2]
 TOOLS = ROOT / "tools"
@@ -93,12 +94,8 @@ def _rights() -> str:
 
 def _python() -> str:
     """Return the Python that has Home Assistant; ends the test where it is not to be had."""
-    done = subprocess.run(
-        ["sh", str(TOOLS / "home_assistant.sh")],
-        check=False,
-        capture_output=True,
-        env=os.environ | {"PYTHON": sys.executable},
-        text=True,
+    done = run_told(
+        ["sh", str(TOOLS / "home_assistant.sh")], env=os.environ | {"PYTHON": sys.executable}
     )
     if done.returncode:
         missing(f"Home Assistant ({done.stderr[-300:].strip()})", "sh tools/home_assistant.sh")

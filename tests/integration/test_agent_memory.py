@@ -3,7 +3,6 @@
 import asyncio
 import resource
 import signal
-import subprocess
 import sys
 from functools import partial
 from pathlib import Path
@@ -28,6 +27,7 @@ from tests.integration.agent_bench import (
     until,
 )
 from tests.integration.conftest import RealBroker
+from tests.processes import run_told
 
 PLAIN_KIB, SIGNED_KIB, CURATOR_KIB = allowed_kib(32), allowed_kib(40), allowed_kib(34)
 CURATOR = """
@@ -195,7 +195,5 @@ def test_the_process_says_that_it_may_not_be_dumped_PRV_04() -> None:
         "before = get()\n"
         "print(before, forbid_dumps(), get())"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script], check=True, capture_output=True, text=True, timeout=240
-    )
+    done = run_told([sys.executable, "-c", script], check=True)
     assert done.stdout.split() == ["1", "True", "0"]

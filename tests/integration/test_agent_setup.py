@@ -28,6 +28,7 @@ from tests.agent.samples import CEILING_W, DEVICE, FLEET, SLOT_S, make_plan
 from tests.integration.certificates import Authority
 from tests.integration.conftest import RealBroker
 from tests.integration.test_tls import LISTENER
+from tests.processes import run_told
 
 TELEGRAM = capture("swedish_e360.raw")
 READINGS = ("power 2301 W", "10501076")
@@ -81,13 +82,8 @@ def is_kept(password: Path) -> bool:
 
 
 def command(*args: str | Path, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "edge_ldp.cli", "agent", *map(str, args)],
-        capture_output=True,
-        check=False,
-        text=True,
-        timeout=240,
-        input=stdin or "",
+    return run_told(
+        [sys.executable, "-m", "edge_ldp.cli", "agent", *map(str, args)], input=stdin or ""
     )
 
 

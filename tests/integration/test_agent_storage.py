@@ -31,6 +31,7 @@ from tests.integration.agent_bench import (
 )
 from tests.integration.conftest import RealBroker
 from tests.integration.faulty import build, environment
+from tests.processes import run_told
 
 SLOTS_10 = "jitter_s = 0\nreceipt_interval_s = 9000"
 NOT_ROOT = "only root may mount a file system: run these tests as root"
@@ -162,14 +163,7 @@ def test_on_a_read_only_disk_it_refuses_to_start_and_names_it_AGT_06(tmp_path: P
 def refused(agent: Agent) -> tuple[int, str, float]:
     """Run an agent that ends by itself; return its exit code, what it said, and its CPU time."""
     before = os.times()
-    done = subprocess.run(
-        [*EDGE_LDP, "agent", "run", "-c", str(agent.config)],
-        capture_output=True,
-        check=False,
-        text=True,
-        timeout=240,
-        env=agent.environment,
-    )
+    done = run_told([*EDGE_LDP, "agent", "run", "-c", str(agent.config)], env=agent.environment)
     after = os.times()
     used = after.children_user + after.children_system
     return done.returncode, done.stderr, used - before.children_user - before.children_system

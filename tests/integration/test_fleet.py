@@ -12,6 +12,7 @@ import pytest
 
 from tests.integration.aggregator_bench import Aggregator, until
 from tests.integration.conftest import RealBroker
+from tests.processes import run_told
 
 LOAD = ["--devices", "40", "--rounds", "12", "--reports", "20", "--rate", "2000", "--wait", "20"]
 BAD = ["--duplicates", "0.1", "--delayed", "0.2", "--liars", "0.3"]
@@ -33,9 +34,7 @@ def command(aggregator: Aggregator, *words: str) -> list[str]:
 
 
 def run(aggregator: Aggregator, *words: str) -> Any:
-    done = subprocess.run(
-        command(aggregator, *words), capture_output=True, check=False, text=True, timeout=240
-    )
+    done = run_told(command(aggregator, *words))
     assert done.returncode == 0, done.stderr + done.stdout
     return json.loads(done.stdout)
 

@@ -13,6 +13,7 @@ import pytest
 
 from edge_ldp import __version__, cli
 from edge_ldp.extras import IN_A_CLONE, pip_install
+from tests.processes import run_told
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = {
@@ -41,15 +42,7 @@ def project(name: str) -> dict[str, object]:
 
 def run(*command: object, check: bool = True) -> subprocess.CompletedProcess[str]:
     alone = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-    done = subprocess.run(
-        [str(part) for part in command],
-        capture_output=True,
-        check=False,
-        cwd="/",  # not in the clone, whose packages would be found first
-        env=alone,
-        text=True,
-        timeout=240,
-    )
+    done = run_told([str(part) for part in command], env=alone, cwd="/")
     assert not check or done.returncode == 0, done.stderr
     return done
 

@@ -5,7 +5,6 @@ import os
 import re
 import signal
 import socket
-import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -29,6 +28,7 @@ from tests.integration.agent_bench import (
     until,
 )
 from tests.integration.conftest import OPEN, RealBroker, running
+from tests.processes import run_told
 
 ROOT = Path(__file__).parents[2]
 SECRET = "hunter2-hunter2"  # noqa: S105 (planted, to be looked for)
@@ -183,12 +183,8 @@ def test_a_state_that_others_may_write_is_refused_SVC_05(
 def test_as_roots_service_it_refuses_to_start_SVC_05(tmp_path: Path) -> None:
     config = tmp_path / "agent.toml"
     config.write_text(config_text(tmp_path / "s.db"))
-    done = subprocess.run(
+    done = run_told(
         [*EDGE_LDP, "agent", "run", "-c", str(config)],
-        capture_output=True,
-        check=False,
-        text=True,
-        timeout=240,
         env={**os.environ, "INVOCATION_ID": "0" * 32},
     )
     assert done.returncode == 2

@@ -10,6 +10,7 @@ import pytest
 
 from aggregator.commands.common import EXIT_RIVAL
 from tests import needs
+from tests.processes import run_told
 
 ROOT = Path(__file__).parents[2]
 DROP_INS = [ROOT / f"config/systemd/edge-ldp-agent-{of}.conf" for of in ("share", "page")]
@@ -20,13 +21,7 @@ THRESHOLD = "20"  # exposure 2.0
 
 
 def analyze(*args: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [needs.program("systemd-analyze"), *args],
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
+    return run_told([needs.program("systemd-analyze"), *args])
 
 
 def lines_of(unit: Path) -> list[str]:
@@ -164,7 +159,7 @@ def test_SVC_07_no_secret_stands_in_arguments_or_environment(unit: Path) -> None
 def test_the_installer_is_posix_shell() -> None:
     script = ROOT / "packaging" / "install.sh"
     assert subprocess.run(["sh", "-n", str(script)], check=False).returncode == 0
-    told = subprocess.run(["sh", str(script)], capture_output=True, text=True, check=False)
+    told = run_told(["sh", str(script)])
     assert told.returncode == 2
     assert "install.sh agent" in told.stdout
 

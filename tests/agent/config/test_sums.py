@@ -1,6 +1,5 @@
 """[streams.sums]: the window's ε, written once and shared; what a file must not say of it."""
 
-import subprocess
 import sys
 from fractions import Fraction
 from pathlib import Path
@@ -13,6 +12,7 @@ from agent.config.summed_streams import sum_terms, window_cost
 from agent.errors import ConfigError
 from edge_ldp.period_sums import PeriodLayout
 from tests.agent.samples import config_text
+from tests.processes import run_told
 from tests.tables import each
 
 SUMS = 'mode = "sums"\n[streams.sums]\nshare = 1\n'
@@ -151,7 +151,5 @@ def test_nothing_of_sums_is_loaded_where_no_stream_has_any() -> None:
         "assert (config.window, config.sharing, config.policies())\n"
         "print([one for one in sys.modules if 'period_sums' in one or 'curator.' in one])"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script], check=True, capture_output=True, text=True, timeout=240
-    )
+    done = run_told([sys.executable, "-c", script], check=True)
     assert done.stdout == "[]\n"

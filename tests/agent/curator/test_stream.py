@@ -1,6 +1,5 @@
 """The curator's core: what a [curator] table means, and a state that tells nothing without key."""
 
-import subprocess
 import sys
 from dataclasses import replace
 from fractions import Fraction
@@ -27,6 +26,7 @@ from tests.agent.curated import (
     sealed_by_the_chunks_key,
 )
 from tests.agent.samples import config_text, make_config
+from tests.processes import run_told
 
 EXAMPLE = Path(__file__).parents[3] / "config" / "agent-curator.toml"
 TOPS = "epsilon = 0.1\nreadings = 100\nchunk = 4096\n"
@@ -248,7 +248,7 @@ def test_only_the_curator_mode_loads_its_library_and_none_loads_numpy(
     file: str, loaded: str
 ) -> None:
     words = [sys.executable, "-c", LOADED, str(EXAMPLE.with_name(f"{file}.toml"))]
-    done = subprocess.run(words, capture_output=True, check=True, text=True, timeout=240)
+    done = run_told(words, check=True)
     assert done.stdout.strip() == loaded
 
 

@@ -1,7 +1,6 @@
 """Parsers by name, plug-ins of other packages, and the talk with a meter that is asked (SER-22)."""
 
 import asyncio
-import subprocess
 import sys
 import termios
 from contextlib import closing
@@ -23,6 +22,7 @@ from agent.ports.meters import GROUP, ask, make_meter
 from agent.ports.open_port import open_port
 from firmware_stubs.meters import PtyPort, modbus
 from tests.agent.meters.samples import values
+from tests.processes import run_told
 
 PLUG_IN = """
 from agent.meters.reading import Reading, Telegram
@@ -82,9 +82,7 @@ def test_a_protocol_imports_its_own_parser_and_no_other(protocol: str) -> None:
         f"make_meter(MeterTable(port='x', protocol={protocol!r}))\n"
         "print(*sorted(sys.modules))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, check=True, text=True, timeout=240
-    )
+    done = run_told([sys.executable, "-c", script], check=True)
     own = {
         "dsmr": {"dsmr"},
         "sml": {"sml", "sml_transport"},

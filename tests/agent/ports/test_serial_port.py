@@ -3,7 +3,6 @@
 import asyncio
 import errno
 import os
-import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator
@@ -19,6 +18,7 @@ from agent.ports.open_port import chunks, open_port
 from agent.ports.port import GONE, Parity, Port
 from agent.ports.serial_port import SerialPort, explain
 from firmware_stubs.meters import PtyPort
+from tests.processes import run_told
 
 pytestmark = pytest.mark.integration
 
@@ -202,8 +202,6 @@ def test_SER_23_without_permission_the_group_and_the_rule_are_named() -> None:
 
 def test_importing_the_shell_does_not_scan_for_ports() -> None:
     code = "import sys, agent.ports.serial_port, agent.commands.commissioning; print(*sys.modules)"
-    loaded = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    ).stdout.split()
+    loaded = run_told([sys.executable, "-c", code], check=True).stdout.split()
     assert "serial" in loaded
     assert not [name for name in loaded if name.startswith(("serial.tools", "numpy"))]

@@ -1,7 +1,8 @@
 """Freed memory goes back to the kernel."""
 
-import subprocess
 import sys
+
+from tests.processes import run_told
 
 SCRIPT = """
 from agent.running.memory import give_back
@@ -21,7 +22,5 @@ print(before - resident_kib())
 
 
 def test_what_was_freed_is_given_back_and_twice_does_no_harm() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT], capture_output=True, check=True, text=True, timeout=240
-    )
+    done = run_told([sys.executable, "-c", SCRIPT], check=True)
     assert int(done.stdout) > 20_000

@@ -4,7 +4,6 @@ import os
 import random
 import shutil
 import sqlite3
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -35,6 +34,7 @@ from tests.agent.samples import (
     make_plan,
     numbered,
 )
+from tests.processes import run_told
 
 WINDOW = Window(8, 97, 1, 107)
 RATIO = floor_ratio(1)
@@ -453,13 +453,7 @@ def test_sigkill_at_any_statement_leaves_all_or_nothing_AGT_01_AGT_02(
     tmp_path: Path, act: str
 ) -> None:
     before, after = outcomes(tmp_path, act)
-    done = subprocess.run(
-        [sys.executable, "-c", KILLS, str(tmp_path), act],
-        capture_output=True,
-        check=True,
-        text=True,
-        timeout=240,
-    )
+    done = run_told([sys.executable, "-c", KILLS, str(tmp_path), act], check=True)
     found = []
     for at in range(int(done.stdout) + 1):
         journal = Journal(tmp_path / f"{at}.db")
@@ -488,13 +482,7 @@ def test_a_second_process_is_refused_and_told_the_pid_AGT_14(journal: Journal) -
         "import sys; from pathlib import Path; from agent.state.journal import Journal; "
         "Journal(Path(sys.argv[1]))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script, str(journal.path)],
-        capture_output=True,
-        check=False,
-        text=True,
-        timeout=240,
-    )
+    done = run_told([sys.executable, "-c", script, str(journal.path)])
     assert done.returncode != 0
     assert f"StorageError: {journal.path}: process {os.getpid()} holds it" in done.stderr.replace(
         "agent.errors.", ""

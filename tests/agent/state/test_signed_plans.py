@@ -2,7 +2,6 @@
 
 import logging
 import re
-import subprocess
 import sys
 from dataclasses import replace as with_fields
 from pathlib import Path
@@ -20,6 +19,7 @@ from edge_ldp.protocol.plan import Plan, digest, last_epoch
 from edge_ldp.protocol.signing import Signer
 from edge_ldp.service.keys import make_key, read_signer
 from tests.agent.samples import SLOT_S, T0, StillClock, make_config, make_plan
+from tests.processes import run_told
 
 
 class Signed:
@@ -249,9 +249,7 @@ def test_an_envelope_without_keys_costs_no_import_of_cryptography() -> None:
         "assert keyring_of(make_config(Path('s.db')), 'f') is None\n"
         "print('cryptography' in sys.modules, 'numpy' in sys.modules)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script], check=True, capture_output=True, text=True, timeout=240
-    )
+    done = run_told([sys.executable, "-c", script], check=True)
     assert done.stdout.split() == ["False", "False"]
 
 

@@ -2,7 +2,6 @@
 
 import errno
 import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -35,6 +34,7 @@ from tests.aggregator.archive_run import (
     frame_of,
     traffic,
 )
+from tests.processes import run_told
 
 ALL = DEVICES * BATCHES * REPORTS
 QUESTION = Selection({1: 4})
@@ -86,11 +86,8 @@ def house(tmp_path: Path) -> Iterator[House]:
 
 
 def kill_again_and_again(place: Path, batches: int) -> int:
-    done = subprocess.run(
+    done = run_told(
         [sys.executable, "-m", "tests.aggregator.archive_run", str(place), str(batches)],
-        capture_output=True,
-        check=False,
-        text=True,
         timeout=280,
     )
     assert done.returncode == 0, done.stderr

@@ -2,7 +2,6 @@
 
 import json
 import re
-import subprocess
 import sys
 from copy import deepcopy
 from fractions import Fraction
@@ -19,6 +18,7 @@ from edge_ldp.mechanisms import Mechanism, from_plan
 from edge_ldp.service.keys import make_key
 from edge_ldp.version import __version__
 from tests.aggregator.console.small_fleet import add_plans, add_reports, make_fleet
+from tests.processes import run_told
 
 PLAIN = {"archive": False, "tls": False, "signed_plans": False, "console_tokens": False}
 ROOT = Path(__file__).parents[3]
@@ -298,6 +298,6 @@ def test_without_a_plan_or_a_store_it_says_so(
 def test_it_is_written_without_the_packages_of_the_console(tmp_path: Path) -> None:
     fleet = make_fleet(tmp_path)
     command = [sys.executable, "-c", WITHOUT_CONSOLE, str(fleet.file)]
-    done = subprocess.run(command, capture_output=True, check=False, text=True, timeout=240)
+    done = run_told(command)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("# Privacy dossier of the fleet demo")

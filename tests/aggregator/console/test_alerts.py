@@ -3,7 +3,6 @@
 import fcntl
 import json
 import re
-import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -37,6 +36,7 @@ from tests.aggregator.console.small_fleet import (
     status,
 )
 from tests.aggregator.console.test_metrics import CONSOLE, RULES, series
+from tests.processes import run_told
 
 HOMES = [f"north-{at:04d}" for at in range(20)]
 HOUR_S = 3600
@@ -285,5 +285,5 @@ def test_AGG_12_AGG_17_AGG_27_AGT_16_NET_11_PLN_03_PLN_18_REP_01_REP_10_fire_the
     file = tmp_path / "test.yml"
     file.write_text(json.dumps({"rule_files": [str(rules)], "tests": tests}))
     command = [promtool, "test", "rules", str(file)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = run_told(command)
     assert done.returncode == 0, done.stdout + done.stderr

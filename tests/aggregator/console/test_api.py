@@ -5,7 +5,6 @@ import hashlib
 import io
 import json
 import sqlite3
-import subprocess
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
@@ -31,7 +30,7 @@ from tests.aggregator.console.small_fleet import (
     serving,
     status,
 )
-from tests.processes import children
+from tests.processes import children, run_told
 
 ROOT = Path(__file__).parents[3]
 SINCE = str(END_S - 86_400)
@@ -295,10 +294,7 @@ def test_schemathesis_finds_nothing_but_values_that_it_cannot_know(fleet: Fleet)
     command = [str(SCHEMATHESIS), "run", "--max-examples=25", "--seed=1", "--request-timeout=300"]
     command += ["--generation-deterministic", "--exclude-checks=positive_data_acceptance"]
     with serving(fleet) as (address, _):
-        done = subprocess.run(
-            [*command, f"{address}/api/v1/openapi.json"],
-            capture_output=True, text=True, check=False, cwd=fleet.file.parent,
-        )  # fmt: skip
+        done = run_told([*command, f"{address}/api/v1/openapi.json"], cwd=fleet.file.parent)
         assert done.returncode == 0, done.stdout[-4000:]
         assert f"Tested: {len(QUESTIONS)}" in done.stdout
 

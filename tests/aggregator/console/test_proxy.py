@@ -13,6 +13,7 @@ import pytest
 from tests import needs
 from tests.aggregator.console.small_fleet import make_fleet, serving
 from tests.integration.conftest import free_port
+from tests.processes import run_told
 
 EXAMPLE = Path(__file__).parents[3] / "config" / "nginx-console.conf"
 NAME = "console.example.net"
@@ -43,7 +44,7 @@ def proxied(place: Path, upstream: str, port: int) -> Iterator[ssl.SSLContext]:
     named = ["-subj", f"/CN={NAME}", "-addext", f"subjectAltName=DNS:{NAME}"]
     subprocess.run([openssl, "req", "-x509", *made, *named], check=True, capture_output=True)
     hashed = [openssl, "passwd", "-apr1", "secret"]
-    done = subprocess.run(hashed, check=True, capture_output=True, text=True)
+    done = run_told(hashed, check=True)
     users.write_text(f"alice:{done.stdout}")
     text = EXAMPLE.read_text().replace("/etc/nginx/", f"{place}/")
     text = text.replace("listen 443", f"listen 127.0.0.1:{port}")

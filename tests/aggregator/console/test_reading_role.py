@@ -1,6 +1,5 @@
 """PostgreSQL: the console's role reads what pages show, and nothing else; it writes nothing."""
 
-import subprocess
 from collections import Counter
 from contextlib import closing
 from itertools import product
@@ -30,6 +29,7 @@ from tests.aggregator.console.small_fleet import (
     serving,
 )
 from tests.postgres import PostgresServer
+from tests.processes import run_told
 
 SCRIPT = Path(__file__).parents[3] / "config" / "postgres-readonly.sql"
 
@@ -120,5 +120,5 @@ def _held(url: str) -> list[HeldRow]:
 
 
 def _run(command: list[str]) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = run_told(command)
     assert done.returncode == 0, done.stderr

@@ -1,9 +1,9 @@
 """The names that users may rely on, and that a device needs nothing but Python for them."""
 
-import subprocess
 import sys
 
 from edge_ldp import continual
+from tests.processes import run_told
 
 ALONE = """
 import sys
@@ -57,9 +57,7 @@ def test_the_public_names_are_these() -> None:
 
 
 def test_a_stream_is_released_without_numpy() -> None:
-    done = subprocess.run(
-        [sys.executable, "-S", "-c", ALONE], capture_output=True, check=True, text=True, timeout=240
-    )
+    done = run_told([sys.executable, "-S", "-c", ALONE], check=True)
     count, slot, *loaded = done.stdout.split()
     assert (count, slot) == ("8", "-1")  # arrays that are missing take no slot
     assert {"edge_ldp", "numpy"} >= set(loaded) - {"__main__", "_virtualenv"}

@@ -1,6 +1,5 @@
 """EMS without NumPy gives what EMS with NumPy gives, in time, and refuses what it must."""
 
-import subprocess
 import sys
 
 import numpy as np
@@ -17,6 +16,7 @@ from edge_ldp.estimate.operator import model_of
 from edge_ldp.gateway import ems
 from edge_ldp.mechanisms import GeneralWave
 from tests.cost import costs_at_most
+from tests.processes import run_told
 
 WAVE = SquareWave(epsilon=1, low=0, high=2**14 - 1, size=256)
 
@@ -75,9 +75,7 @@ def test_the_public_names_are_these() -> None:
 
 
 def test_it_needs_no_numpy() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", IMPORTS], capture_output=True, check=True, text=True, timeout=240
-    )
+    done = run_told([sys.executable, "-c", IMPORTS], check=True)
     assert done.stdout == "True\n"
 
 

@@ -2,13 +2,13 @@
 
 import ctypes
 import json
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from tests import needs
+from tests.processes import run_told
 
 CODE = """
 import json, os, socket, sys, threading
@@ -49,9 +49,7 @@ def _tried(place: Path, how: str) -> list[object]:
         (place / name).parent.mkdir(parents=True, exist_ok=True)
         (place / name).write_text("text")
     (place / "may/link").symlink_to("../other/file")
-    done = subprocess.run(
-        [sys.executable, "-c", CODE, str(place), how], capture_output=True, text=True, check=True
-    )
+    done = run_told([sys.executable, "-c", CODE, str(place), how], check=True)
     found: list[object] = json.loads(done.stdout)
     return found
 

@@ -1,11 +1,11 @@
 """Whether the kernel's clock is disciplined: told by the kernel, False when it cannot say."""
 
 import ctypes
-import subprocess
 import sys
 
 from edge_ldp.service import clock
 from edge_ldp.service.clock import STA_UNSYNC, TIME_ERROR, kernel_synchronised
+from tests.processes import run_told
 
 
 def test_the_kernel_answers_without_privilege_and_without_changing_anything() -> None:
@@ -47,7 +47,5 @@ ctypes.CDLL = Nothing
 from edge_ldp.service.clock import kernel_synchronised
 print(kernel_synchronised())
 """
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, check=True, text=True, timeout=240
-    )
+    done = run_told([sys.executable, "-c", script], check=True)
     assert done.stdout == "False\n"

@@ -15,6 +15,7 @@ from edge_ldp.protocol.strict_json import MessageError
 from edge_ldp.service.keys import KeyFileError, make_key, read_signer
 from edge_ldp.service.verify import keyring, verify
 from tests import needs
+from tests.processes import run_told
 
 # RFC 8032 section 7.1, tests 1 and 2: public key, message, signature
 VECTORS = [
@@ -137,8 +138,6 @@ def test_without_the_extra_the_command_says_which_one_is_missing() -> None:
         "import sys; sys.modules['cryptography'] = None\n"
         "from edge_ldp.cli import main; sys.exit(main(['keys', 'show', 'x']))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, check=False, text=True, timeout=240
-    )
+    done = run_told([sys.executable, "-c", code])
     assert done.returncode == 2
     assert done.stderr.endswith(f": {pip_install('edge-ldp[sign]')}\n")
