@@ -20,14 +20,18 @@ class AskError(Exception):
 
 def ask_command(part: str, verb: str, config: Path, *flags: str) -> dict[str, Any]:
     """Return the object that `edge-ldp PART VERB -c CONFIG FLAGS --json` prints."""
-    words = command(part, verb, "-c", str(config), *flags, "--json")
+    return ask_json(f"{part} {verb}", part, verb, "-c", str(config), *flags)
+
+
+def ask_json(name: str, *words: str) -> dict[str, Any]:
+    """Return the object that `edge-ldp WORDS --json` prints; raises AskError, by `name`."""
     try:
         process = subprocess.run(  # noqa: S603 (our own command)
-            words, capture_output=True, check=False, timeout=PATIENCE_S
+            command(*words, "--json"), capture_output=True, check=False, timeout=PATIENCE_S
         )
     except subprocess.TimeoutExpired as exc:
-        raise AskError(f"{part} {verb}: no answer in {PATIENCE_S:.0f} s") from exc
+        raise AskError(f"{name}: no answer in {PATIENCE_S:.0f} s") from exc
     if process.returncode:
-        raise AskError(f"{part} {verb}: {process.stderr.decode(errors='replace').strip()}")
+        raise AskError(f"{name}: {process.stderr.decode(errors='replace').strip()}")
     found: dict[str, Any] = json.loads(process.stdout)
     return found

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from edge_ldp.protocol.ledger import scheduled
 from edge_ldp.ratio import floor_ratio
 from firmware_stubs.demo.ask import AskError
-from firmware_stubs.demo.scenario import DAY_S, DAY_SLOTS, DEFAULT_WINDOW, EPSILON, HOUR_S, SLOT_S
+from firmware_stubs.demo.scenario import DAY_S, DAY_SLOTS, DEFAULT_WINDOW, EPSILON, SLOT_S
+from firmware_stubs.demo.shipped import MWH, as_shipped
 from firmware_stubs.demo.truth import HOURS, Interval
 
 if TYPE_CHECKING:
@@ -17,10 +18,10 @@ if TYPE_CHECKING:
     from firmware_stubs.demo.run import Played
     from firmware_stubs.demo.scenario import Scenario
     from firmware_stubs.demo.search import Searched
+    from firmware_stubs.demo.shipped import AsShipped, Expected
     from firmware_stubs.demo.truth import Plain, TrueSums, Truth
 
 ALLOWED_MISSES = 9  # of 24; more happens with probability 1e-7 when every interval covers 95 %
-MWH = SLOT_S / HOUR_S / 1e6  # of a watt over a slot
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +87,7 @@ class Comparison:
     shares: tuple[Mapping[str, float], ...]
     account: Reconciliation
     searched: Searched
+    shipped: AsShipped | None
 
     @property
     def thetas_played(self) -> list[Mapping[str, Any]]:
@@ -103,7 +105,7 @@ class Comparison:
         """Why the demo failed; empty when it did what it promises."""
         missed = len(self.hours) - self.held
         account = self.account
-        reasons = []
+        reasons = [] if self.shipped is None else self.shipped.reasons
         if missed > ALLOWED_MISSES:
             reasons.append(f"{missed} of 24 intervals miss the truth; {ALLOWED_MISSES} may")
         if not account.exact:
@@ -118,7 +120,9 @@ class Comparison:
         return reasons
 
 
-def compare(scenario: Scenario, played: Played, truth: Truth, plain: Plain) -> Comparison:
+def compare(
+    scenario: Scenario, played: Played, truth: Truth, plain: Plain, expected: Expected
+) -> Comparison:
     """Put the aggregator's answers beside the truth; raises AskError when an hour has no answer."""
     query = played.query
     first = max(0, (query["from_s"] - scenario.origin_s) // SLOT_S)
@@ -144,6 +148,7 @@ def compare(scenario: Scenario, played: Played, truth: Truth, plain: Plain) -> C
         shares=tuple(query["ranges"]),
         account=reconcile(played.created, played.status["completeness"]),
         searched=played.searched,
+        shipped=as_shipped(scenario, query["sums"], expected),
     )
 
 
@@ -188,6 +193,7 @@ def to_json(found: Comparison) -> dict[str, Any]:
         "hours": [_row_json(row) for row in found.hours],
         "held": found.held,
         "missed_allowed": ALLOWED_MISSES,
+        "shipped": None if found.shipped is None else found.shipped.to_json(),
         "theta": list(found.thetas),
         "density": dict(found.density),
         "shares": list(found.shares),

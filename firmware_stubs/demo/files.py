@@ -16,6 +16,7 @@ from firmware_stubs.demo.scenario import (
     MONDAY,
     SLOT_S,
     STREAM,
+    SUMS_EPSILON,
     UNIT,
     UTC_OFFSET_S,
     agent_name,
@@ -182,7 +183,8 @@ def fleet_command(scenario: Scenario, broker: BrokerChoice) -> list[str]:
         *("--broker", f"127.0.0.1:{broker.port}", "--protocol", broker.protocol),
         *("--fleet", FLEET, "--stream", STREAM, "--unit", UNIT, "--epsilon", str(EPSILON)),
         *("--homes", str(scenario.homes), "--days", str(scenario.days)),
-        *("--receipt-interval", str(2 * RECEIPT_S)),
+        *("--receipt-interval", str(2 * RECEIPT_S), "--sums-epsilon", str(SUMS_EPSILON)),
+        *("--sums", f"1/1/{DAY_S - UTC_OFFSET_S}"),  # from the data's midnight on
         *clock_flags(MONDAY, scenario.origin_s, scenario.started_s, scenario.rate),
     ]
 

@@ -31,6 +31,7 @@ from firmware_stubs.demo.files import command, console_files
 from firmware_stubs.demo.page import page
 from firmware_stubs.demo.run import Run, TooSlowError
 from firmware_stubs.demo.scenario import CEILING_W, EPSILON, LEADS_S, LOW_W, Scenario
+from firmware_stubs.demo.shipped import Expected, expect
 from firmware_stubs.demo.table import show, verdict
 from firmware_stubs.demo.truth import Plain, Truth, find_truth, simulate_plain, true_density
 from firmware_stubs.demo.watch import Lines, LiveView
@@ -70,6 +71,9 @@ JSON_KEYS = """\
                   true_total_mwh, total_mwh, total_low_mwh, total_high_mwh, untruncated_mean_w,
                   untruncated_low_w, untruncated_high_w, untruncated_held
   held, missed_allowed                       of the 24 hours of the day
+  shipped         null, or of the simulated homes at ε 8 in any 97 quarter hours: homes, whole (by
+                  daily sums: truth, total {mean, low, high}, MWh, held, percent), days, days_held;
+                  reports_whole_percent, reports_day_percent: what 8 reports are expected to tell
   theta[]         epoch, theta, issued_s, survey_share, survey_low, survey_high, influence,
                   shift_per_percent, forecast (question, half_width; null: not of the last revision)
   density         edges, probabilities, low, high (95 % each), n, iterations, method, warnings
@@ -109,7 +113,7 @@ def _demo(args: argparse.Namespace, place: Path) -> int:
         scenario, run = _begun(args, place, view, crews)
         run.play_half()
         values = scenario.values()
-        known = aside.submit(_know, values)  # not at first, when everything starts
+        known = aside.submit(_know, values, scenario)  # not at first, when everything starts
         played = run.play_on()
     found = compare(scenario, played, *known.result())
     report = _write_report(found, true_density(values, _edges(found)), args.output)
@@ -170,14 +174,15 @@ def _directory(args: argparse.Namespace) -> str | None:
     return memory if is_there else None
 
 
-def _know(
-    values: NDArray[np.int64],
-) -> tuple[Truth, Plain]:
-    """Return the truth and the run without truncation; load the picture's library meanwhile."""
+def _know(values: NDArray[np.int64], scenario: Scenario) -> tuple[Truth, Plain, Expected]:
+    """Return the truth, the run without truncation, and what to expect of what ships.
+
+    Loads the picture's library meanwhile.
+    """
     truth = find_truth(values, LOW_W, CEILING_W)
     plain = simulate_plain(values, EPSILON, LOW_W, CEILING_W, os.urandom)
     import_module("firmware_stubs.demo.picture")
-    return truth, plain
+    return truth, plain, expect(values[: scenario.homes], scenario)
 
 
 def _write_report(found: Comparison, density: NDArray[np.float64], output: Path) -> dict[str, str]:

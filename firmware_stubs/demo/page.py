@@ -6,7 +6,8 @@ from base64 import b64encode
 from html import escape
 from typing import TYPE_CHECKING
 
-from firmware_stubs.demo.table import facts, line_texts, verdict
+from firmware_stubs.demo.shipped import TITLES
+from firmware_stubs.demo.table import SHIPPED, facts, line_texts, verdict
 
 if TYPE_CHECKING:
     from firmware_stubs.demo.compare import Comparison
@@ -67,7 +68,7 @@ aggregator learned the load curve below from the noise. The truth was known to t
 {rows}
 </tbody>
 </table></div>
-<h2>What else there is to know</h2>
+{shipped}<h2>What else there is to know</h2>
 <dl>
 {facts}
 </dl>
@@ -90,10 +91,23 @@ def page(found: Comparison, png: bytes) -> str:
         png=b64encode(png).decode(),
         titles="".join(f"<th>{escape(title)}</th>" for title in _TITLES),
         rows="\n".join([*rows, _row(line_texts(found.whole), ' class="whole"')]),
+        shipped=_shipped(found),
         facts="\n".join(
             f"<dt>{escape(topic)}</dt><dd>{escape(text)}</dd>"
             for topic, text in facts(found).items()
         ),
+    )
+
+
+def _shipped(found: Comparison) -> str:
+    if found.shipped is None:
+        return ""
+    titles = "".join(f"<th>{escape(title)}</th>" for title in TITLES)
+    rows = "\n".join(_row(line, "") for line in found.shipped.lines)
+    return (
+        f"<h2>As shipped, in both modes</h2>\n<p>{escape(SHIPPED)}</p>\n"
+        f'<div class="wide"><table>\n<thead><tr>{titles}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n'
+        "</table></div>\n"
     )
 
 

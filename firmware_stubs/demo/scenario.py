@@ -27,6 +27,7 @@ DAY_S = 86_400
 WEEK_S = 7 * DAY_S
 DAY_SLOTS = DAY_S // SLOT_S
 DEFAULT_WINDOW = (8, 97)  # reports in any consecutive slots: what ships
+SUMS_EPSILON = 6  # of it, as what ships leaves for sums of a day
 LEADS_S = (4.0, 16.0, 64.0)  # real seconds before the first slot; the next if all started late
 UTC_OFFSET_S = HOUR_S
 # The data's weeks are 44 to 50 of a year that was not published; 2024 is as good as any.
@@ -84,8 +85,11 @@ class Scenario:
 
     def values(self) -> NDArray[np.int64]:
         """Return every home's readings, W, shape (devices, slots), as they are: faults kept."""
-        swiss = load_swiss()[: self.homes, : self.slots].astype(np.int64)
-        return np.concatenate([swiss, self.agent_values().astype(np.int64)])
+        return np.concatenate([self.swiss_values(), self.agent_values().astype(np.int64)])
+
+    def swiss_values(self) -> NDArray[np.int64]:
+        """Return the simulated homes' readings."""
+        return load_swiss()[: self.homes, : self.slots].astype(np.int64)
 
 
 def agent_name(which: int) -> str:

@@ -29,7 +29,7 @@ _LINE_DAYS = 7  # a plain line for each simulated week
 class FleetLog:
     """What the simulated homes said so far, read from their growing log of JSON lines.
 
-    `homes`: reports that each home made, known at the end.
+    `homes`: reports and sums that each home made, known at the end.
     """
 
     path: Path
@@ -55,7 +55,8 @@ class FleetLog:
         elif kind in ("day", "end"):
             self.created, self.confirmed = event["created"], event["confirmed"]
         if kind == "end":
-            self.homes = event["reports"]
+            sums = event["sums"]
+            self.homes = {home: made + sums for home, made in event["reports"].items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from firmware_stubs.demo.page import page
 from firmware_stubs.demo.run import Played
 from firmware_stubs.demo.scenario import BINS_W, CEILING_W, MONDAY, Scenario
 from firmware_stubs.demo.search import Leak, Searched
+from firmware_stubs.demo.shipped import Expected, expect
 from firmware_stubs.demo.table import facts, show, verdict
 from firmware_stubs.demo.truth import Plain, Truth
 
@@ -50,7 +51,20 @@ def theta(epoch: int, theta_w: int, after_s: int, share: float, high: int) -> di
     return {**issued, "survey_share": share, "survey_low": 0, "survey_high": high}
 
 
-def played(*, off_w: float = 0.0, **changes: Any) -> Played:
+def summed(off: float) -> dict[str, Any]:
+    """Sums of 7 days, each off by so many parts of its half-width, which is a tenth."""
+    days = [
+        {"from_s": ORIGIN_S + at * DAY_S, **kwh(480.0 * (1 + off / 10), 48.0)} for at in range(7)
+    ]
+    return {"whole": {"homes": 20, **kwh(3360 * (1 + off / 10), 100.0)}, "periods": days}
+
+
+def kwh(total: float, half: float) -> dict[str, float]:
+    ends = {"energy_kwh_low": total - half, "energy_kwh_high": total + half}
+    return {"energy_kwh": total, **ends}
+
+
+def played(*, off_w: float = 0.0, sums_off: float | None = 0.5, **changes: Any) -> Played:
     """An answer for days 1 to 6 that is off by so much, with intervals of ± 60 W."""
     per_hour = HOMES * 6 * 4
     found = Played(
@@ -78,6 +92,7 @@ def played(*, off_w: float = 0.0, **changes: Any) -> Played:
                 "method": "EMS",
                 "warnings": [],
             },
+            "sums": None if sums_off is None else summed(sums_off),
         },
         status={"completeness": [told("agent-1", counted=670), told("home-001", counted=672)]},
         created={"agent-1": 670, "home-001": 672},
@@ -90,7 +105,29 @@ def comparison(found: Played) -> Comparison:
     slots = SCENARIO.slots
     truth = Truth(HOMES, np.full(slots, int(HOMES * MEAN_W)), HOMES * slots, 3)
     plain = Plain(HOMES, np.full(slots, HOMES * MEAN_W), np.full(slots, HOMES * MEAN_W**2 * 400))
-    return compare(SCENARIO, found, truth, plain)
+    return compare(SCENARIO, found, truth, plain, Expected((0.48,) * 7, 30.0, 90.0))
+
+
+def test_daily_sums_stand_beside_what_reports_would_tell() -> None:
+    found = comparison(played()).shipped
+    assert found is not None
+    assert found.lines == (
+        ("whole run", "3.4", "3.5", "no", "3.0", "30.0"),
+        ("single days", "", "", "7 of 7", "10", "90"),
+    )
+    assert found.whole.truth == pytest.approx(3.36)
+    wrong = comparison(played(sums_off=1.5)).shipped
+    assert wrong is not None
+    assert (wrong.held, wrong.reasons) == (0, [])  # of so few days chance might do that
+    many = replace(wrong, days=wrong.days * 3)
+    assert many.reasons == ["21 of 21 days' sums miss the truth; 14 may"]
+    assert comparison(played(sums_off=None)).shipped is None
+
+
+def test_readings_are_added_up_by_the_days_of_their_sums() -> None:
+    found = expect(np.full((20, SCENARIO.slots), 1000), SCENARIO)
+    assert found.days == pytest.approx((0.48,) * 7)
+    assert 0 < found.whole_percent < found.day_percent
 
 
 def test_hours_without_an_answer_are_told_with_the_remedy() -> None:
@@ -181,7 +218,7 @@ def test_the_json_has_its_documented_keys() -> None:
     fields = json.loads(json.dumps(to_json(comparison(played(off_w=10)))))
     assert set(fields) == {
         "ok", "reasons", "run", "privacy", "whole", "hours", "held", "missed_allowed", "theta",
-        "density", "shares", "accounting", "search",
+        "density", "shares", "shipped", "accounting", "search",
     }  # fmt: skip
     assert fields["ok"] is True
     assert len(fields["hours"]) == 24
@@ -221,7 +258,7 @@ def test_the_page_needs_nothing_from_elsewhere() -> None:
     html = page(comparison(played()), b"\x89PNG")
     assert not re.search(r"""(?:src|href)\s*=\s*["'](?!data:)|url\(|@import|<script""", html)
     assert 'src="data:image/png;base64,iVBORw=="' in html
-    assert html.count("<tr") == 26
+    assert html.count("<tr") == 26 + 3
     assert '<p class="verdict ok">' in html
 
 

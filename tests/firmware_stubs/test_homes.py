@@ -219,7 +219,7 @@ def test_an_aggregators_configuration_says_everything(tmp_path: Path) -> None:
     assert 0 < start_s - Clock(0.0, config.clock.started_s, 9000.0).now() <= DAY_S
     wanted = Policy("street", "load", "W", 300, 0, 20_000, floor_ratio(2))
     assert fleet.policy == wanted
-    assert (args.sums, args.sums_epsilon) == ((1, 1), "6.00")
+    assert (args.sums, args.sums_epsilon) == ((1, 1, 0), "6.00")
     broker = configured_broker(config, tmp_path)
     assert (broker.port, broker.username, broker.password) == (1999, "simulator", "secret")
 

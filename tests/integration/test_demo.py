@@ -47,8 +47,10 @@ def check_counts(found: dict[str, Any], *, homes: int, weeks: int) -> None:
     account = found["accounting"]
     assert account["exact"]
     assert account["created"] == account["counted"]
-    # agents give up the slot they start in; homes report every slot
-    assert homes * weeks * 672 <= account["created"] <= (homes + 2) * weeks * 672
+    # agents give up the slot they start in; homes report every slot, and each day's sum
+    of_homes = homes * weeks * (672 + 7)
+    assert of_homes <= account["created"] <= of_homes + 2 * weeks * 672
+    assert (found["shipped"]["homes"], found["shipped"]["days"]) == (homes, 7 * weeks)
     assert found["held"] >= 15
     assert found["search"]["files"] >= 2 * 3 * 3  # agents × files × looks
     assert found["theta"][0]["survey_share"] == 1
