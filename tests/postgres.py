@@ -15,7 +15,7 @@ import pytest
 from tests import needs
 
 DEBIAN = Path("/usr/lib/postgresql")
-START_S = 60
+START_S = 300
 
 
 def find_postgres() -> Path:

@@ -15,7 +15,7 @@ import serial.rfc2217
 from tests import needs
 
 HOST = "127.0.0.1"
-START_S = 60
+START_S = 300
 SER2NET = """
 connection: &meter
   accepter: {accepter},tcp,{host},{port}

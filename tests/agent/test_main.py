@@ -49,7 +49,7 @@ from tests.processes import run_told
 EDGE_LDP = (sys.executable, "-m", "edge_ldp.cli")
 
 
-def command(*args: str | Path, seconds: float = 60) -> subprocess.CompletedProcess[str]:
+def command(*args: str | Path, seconds: float = 300) -> subprocess.CompletedProcess[str]:
     return run_told([*EDGE_LDP, "agent", *map(str, args)], timeout=seconds)
 
 
@@ -502,7 +502,7 @@ def test_without_randomness_the_agent_waits_and_says_so_once_AGT_11(
     time.sleep(2)  # it reaches for a broker that is not there, again and again
     assert process.poll() is None
     process.send_signal(signal.SIGTERM)
-    assert process.wait(60) == 0
+    assert process.wait(300) == 0
     assert log.read_text().count("no randomness") == 1
     journal = Journal(tmp_path / "state.db")
     assert journal.ledger() is None
@@ -558,7 +558,7 @@ def test_a_second_agent_on_the_same_state_is_refused_and_the_first_goes_on_AGT_1
         assert first.poll() is None
     finally:
         first.send_signal(signal.SIGTERM)
-        assert first.wait(60) == 0
+        assert first.wait(300) == 0
 
 
 def wait_for(state: Path) -> None:
@@ -620,7 +620,7 @@ def test_a_hangup_is_ignored_AGT_04(config: Path, tmp_path: Path) -> None:
     time.sleep(0.3)
     assert process.poll() is None
     process.send_signal(signal.SIGTERM)
-    assert process.wait(60) == 0
+    assert process.wait(300) == 0
 
 
 @pytest.mark.integration
@@ -666,7 +666,7 @@ def test_the_manager_hears_when_the_agent_is_ready_how_it_is_and_when_it_stops(
     config.write_text(config_text(tmp_path / "state.db", port=tmp_path / "unplugged"))
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ear:
         ear.bind(str(tmp_path / "notify"))
-        ear.settimeout(60)
+        ear.settimeout(300)
         heard: list[str] = []
         process = subprocess.Popen(
             [*EDGE_LDP, "agent", "run", "-c", config],
@@ -685,10 +685,10 @@ def test_the_manager_hears_when_the_agent_is_ready_how_it_is_and_when_it_stops(
             listening.start()
             shown = command("status", "-c", config)
             process.terminate()
-            listening.join(60)
+            listening.join(300)
         finally:
             process.kill()
-            process.wait(60)
+            process.wait(300)
     assert (heard[0], heard[-1]) == ("READY=1", "STOPPING=1")
     assert "degraded: link down, port gone" in shown.stdout
     assert "stopped" in command("status", "-c", config).stdout

@@ -91,7 +91,7 @@ class FakeLink(Link):
         self.events.append(("subscribe", tuple(topics)))
 
 
-async def until(condition: Callable[[], bool], timeout_s: float = 120) -> None:
+async def until(condition: Callable[[], bool], timeout_s: float = 300) -> None:
     """Wait until `condition()` holds; fails after the time-out."""
     async with asyncio.timeout(timeout_s):
         while not condition():  # noqa: ASYNC110 (nothing tells us)

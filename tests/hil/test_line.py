@@ -331,7 +331,7 @@ async def test_SER_22_a_meter_that_is_asked_answers_and_falls_silent_and_answers
             await serve_readout(far, lambda: 378, reaction_s=0.02)
 
     ends = bridge() if is_tcp else wire(tmp_path, table.line)
-    async with ends as (path, far), asyncio.timeout(60):
+    async with ends as (path, far), asyncio.timeout(300):
         baud, data_bits, parity = table.line
         with closing(await open_port(path, baud, parity=parity, data_bits=data_bits)) as port:
             meter = make_meter(table)
@@ -349,7 +349,7 @@ async def test_SER_22_a_meter_that_is_asked_answers_and_falls_silent_and_answers
 @pytest.mark.parametrize("name", quick("hdlc", *FOREIGN))
 async def test_SER_34_a_format_that_is_not_read_is_named(tmp_path: Path, name: str) -> None:
     table = MeterTable(port="x", protocol="dsmr")
-    async with wire(tmp_path, table.line) as (path, far), asyncio.timeout(60):
+    async with wire(tmp_path, table.line) as (path, far), asyncio.timeout(300):
         with closing(await open_port(path, 115_200, parity="N", data_bits=8)) as port:
             await far.wait_for_reader()
             unread = Unread()

@@ -60,8 +60,8 @@ raise SystemExit(edge_ldp.cli.main())
 """
 PATIENT_AGENT = (sys.executable, "-c", _PATIENTLY)  # whose memory is an agent's
 SIGNED_MIB = 40  # what an agent may hold that checks signatures
-WAIT_S = 120
-EXIT_S = 60
+WAIT_S = 300
+EXIT_S = 300
 RETRY_S = 0.05
 KEEP_S = 600  # a test whose loop waits for a process answers no broker meanwhile
 STORE = "0123456789abcdef"
@@ -338,7 +338,7 @@ class Agent:
         found: dict[str, Any] = json.loads(self.say("status", "--json"))
         return found
 
-    def say(self, *words: str, seconds: float = 60) -> str:
+    def say(self, *words: str, seconds: float = 300) -> str:
         """Return what another command of the agent prints about it; it must succeed."""
         done = run_told(
             [*(self._command or PATIENT_AGENT), "agent", *words, "-c", str(self.config)],

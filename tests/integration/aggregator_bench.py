@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 FLEET = "demo"
 STREAM = 1
-WAIT_S = 120
+WAIT_S = 300
 TELL_S = 3.0  # how long an answer to a status is waited for
 CLOCK_RATE = 5000  # slots last a second of the clock: 5,000 of them pass in a real one
 CONFIG = """
@@ -143,7 +143,7 @@ class Aggregator:
         if process is None:
             return 0
         process.send_signal(number)
-        return process.wait(60)
+        return process.wait(300)
 
     def memory_kib(self) -> int:
         """Return its resident memory."""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from aggregator.store.contract import Store
 
 HOST = "127.0.0.1"
-START_S = 60
+START_S = 300
 HERE = Path(__file__).parent
 OPEN = """
 listener {port} 127.0.0.1

@@ -26,7 +26,7 @@ from tests.integration.home_bench import Utility, serving
 
 POINTS = 96  # calls of three to four slots, before and after each
 WINDOW = (4, 5)
-PATIENCE_S = 60
+PATIENCE_S = 300
 HOMES = {
     "home-a": "jitter_s = 0\nreceipt_interval_s = 9000",
     "home-b": "jitter_s = 300\nreceipt_interval_s = 9000\nbatch_interval_s = 2700",

@@ -76,7 +76,7 @@ async def more(hub: Hub, agent: Agent, slots: int = 3) -> None:
 
 async def shown(agent: Agent, health: str) -> None:
     """Return once `agent status` says so; the meter goes on meanwhile, as it is in this loop."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(300):
         while health not in (await asyncio.to_thread(agent.status))["health"]:
             pass
 

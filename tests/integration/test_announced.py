@@ -12,7 +12,7 @@ from tests.aggregator.console.small_fleet import END_S, Fleet, add_plans, add_re
 from tests.forked import Forked
 from tests.integration.conftest import OPEN, RealBroker
 
-PATIENCE_S = 60.0
+PATIENCE_S = 300
 SUM = "edge-ldp/v1/demo/sum/power"
 PLAN = "edge-ldp/v1/demo/plan/power"
 HOUR, DAY = (f"homeassistant/sensor/edge-ldp-demo/power-{part}/config" for part in ("hour", "day"))

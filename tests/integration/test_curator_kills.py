@@ -167,7 +167,7 @@ class Home:
                 process.terminate()
         for process in self.processes:
             try:
-                process.wait(60)
+                process.wait(300)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()

@@ -137,7 +137,7 @@ def process(*command: str | Path, log: Path, first: str = "") -> Iterator[str]:
             yield said
         finally:
             running.terminate()
-            running.wait(60)
+            running.wait(300)
 
 
 class Village:

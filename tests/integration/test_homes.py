@@ -104,7 +104,7 @@ async def play(
     broker: RealBroker, receipt_interval_s: float, tell: Callable[[object], None] = lambda _: None
 ) -> SimulatedFleet:
     fleet, session = made(broker.port, receipt_interval_s, tell)
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(300):
         await session.run(FIRST_SLOT * 900, receipt_interval_s)
     return fleet
 

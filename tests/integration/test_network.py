@@ -203,7 +203,7 @@ async def test_every_attempt_resolves_anew_and_a_slow_resolver_stops_nothing_NET
         if asked[host] == 1:
             raise socket.gaierror(socket.EAI_AGAIN, "try again")
         if asked[host] == 2:
-            held.append(free.wait(60))  # in the thread that connects
+            held.append(free.wait(300))  # in the thread that connects
         return real("127.0.0.9" if asked[host] <= 2 else HOST, *rest, **named)
 
     monkeypatch.setattr(socket, "getaddrinfo", resolve)

@@ -32,7 +32,7 @@ from tests.integration.conftest import free_port
 from tests.integration.test_first_hour_operator import PAGE, commands_of
 
 HOST = "127.0.0.1"
-START_S = 60
+START_S = 300
 LOCAL, LOCAL_6 = "0100007F", "00000000000000000000000001000000"  # 127.0.0.1 and ::1
 
 

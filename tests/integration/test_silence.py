@@ -53,5 +53,5 @@ async def test_an_aggregator_killed_and_back_counts_all_with_few_duplicates_NET_
 
 async def heard(link: Link) -> Presence:
     """Return what the aggregator says next of itself."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(300):
         return parse_presence((await link.receive()).payload)

@@ -64,7 +64,7 @@ def test_homes_release_daily_sums_and_the_answer_is_theirs_REP_15(
     homes = Forked([*words, "--homes", str(HOMES), "--days", str(DAYS)], log=tmp_path / "homes")
     assert homes.wait(300) == 0, (tmp_path / "homes").read_text()
     service.send_signal(signal.SIGTERM)
-    assert service.wait(60) == 0
+    assert service.wait(300) == 0
     end = json.loads((tmp_path / "homes").read_text().splitlines()[-1])
     assert (end["sums"], end["pending"]) == (DAYS, 0)
     reader = SqliteReader.open(tmp_path / "a.db")

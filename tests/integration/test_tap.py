@@ -1,6 +1,7 @@
 """The tap beside the agent, on two real brokers: readings to the one, codes to the other."""
 
 import asyncio
+import re
 import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -32,6 +33,7 @@ from tests.reached import reached
 
 MARKER_W = 3_141
 TABLE = '[tap]\nhost = "{}"\nport = {}\nallow_plaintext = true\ninterval_s = 1\n'
+MARKER = re.compile(rb"(?<![0-9a-f])0*3\.?1410*(?![0-9a-f])")  # no part of a number that is drawn
 
 
 class Marked(Agent):
@@ -90,13 +92,12 @@ async def test_readings_reach_the_household_and_nothing_else_PRV_03_PRV_27(
     assert not any(m.topic.startswith(("homeassistant", "edge-ldp-tap")) for m in outside)
     reports = [m for m in outside if "/report/" in m.topic]
     assert reports
-    everything = b"".join(m.payload for m in outside if m not in reports)
+    everything = b"\n".join(m.payload for m in outside if m not in reports)
     left = [path for path in (tmp_path / "a").iterdir() if path.is_file() and path != agent.config]
     for content in (everything, *(path.read_bytes() for path in left)):
-        for number in others:  # they may have the marker's digits by chance
+        for number in others:
             content = content.replace(number, b" ")  # noqa: PLW2901
-        assert b"3141" not in content
-        assert b"3.141" not in content
+        assert not MARKER.search(content)
     assert agent.log.read_text().count("raw readings go to") == 2
 
 
@@ -104,7 +105,7 @@ async def used_kw(port: int) -> Decimal:
     """Return the power that another reader's own client understands from the share."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     buffer, parser = TelegramBuffer(), TelegramParser(telegram_specifications.V5)
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(300):
         while True:
             buffer.append((await reader.read(4096)).decode("ascii"))
             for text in buffer.get_all():

@@ -61,7 +61,7 @@ async def record(pty: PtyPort, file: Path, *, interrupt: bool = True) -> tuple[s
         await asyncio.wait_for(pty.wait_for_reader(), 60)
         await play(pty, SERIES, FAST)
         if interrupt:
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(300):
                 while not is_whole(file):  # noqa: ASYNC110 (another process)
                     await asyncio.sleep(0.05)
             process.send_signal(signal.SIGINT)

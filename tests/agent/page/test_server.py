@@ -45,7 +45,7 @@ async def ask(port: int, asked: bytes = ASKED, host: str = HOST) -> bytes:
     reader, writer = await asyncio.open_connection(HOST, port, local_addr=(host, 0))
     try:
         writer.write(asked)
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(300):
             return await reader.read()
     except ConnectionError:
         return b""

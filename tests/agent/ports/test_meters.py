@@ -103,7 +103,7 @@ async def test_a_meter_is_asked_and_its_answer_read(pty: PtyPort) -> None:
     meter = asking(200)
     found: list[Telegram] = []
     with closing(await open_port(str(pty.link), 9600, parity="N", data_bits=8)) as port:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(300):
             while len(found) < 2:
                 found += [e for e in (await ask(port, meter))[1] if isinstance(e, Telegram)]
     serving.cancel()
@@ -115,7 +115,7 @@ async def test_a_meter_is_asked_and_its_answer_read(pty: PtyPort) -> None:
 async def test_SER_22_no_answer_is_waited_out_and_nothing_hangs(pty: PtyPort) -> None:
     meter = asking(200)
     with closing(await open_port(str(pty.link), 9600)) as port:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(300):
             while not (found := (await ask(port, meter))[1]):
                 pass
     assert found == [Discarded(0, "silence")]

@@ -42,14 +42,14 @@ async def bridge() -> AsyncIterator[TcpPort]:
 
 async def collect(port: Port, size: int) -> bytes:
     found = b""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(300):
         while len(found) < size:
             found += await port.read() or b""
     return found
 
 
 async def endless(port: Port) -> None:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(300):
         while True:
             await port.read(0.1)
 
@@ -68,7 +68,7 @@ async def test_bytes_pass_both_ways_and_silence_is_told(bridge: TcpPort) -> None
             heard += await bridge.read()
         assert heard == every[:512]
         assert await bridge.write(every[:1])
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(300):
             while (data := await port.read(1e-14)) is None:  # looks, and lets others run
                 pass
         assert data == every[:1]
@@ -202,7 +202,7 @@ async def _pass(number: int, pty: PtyPort, sent: bytes) -> None:
         port.set_baud(2400)
         assert port.write(b"\xff\x00ask")
         heard = b""
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(300):
             while len(heard) < 5:
                 heard += await pty.read()
         assert heard == b"\xff\x00ask"
@@ -224,7 +224,7 @@ async def test_a_meter_that_changes_its_speed_is_asked_through_rfc2217(pty: PtyP
         assert (data_bits, parity) == (7, "E")  # which a pseudo-terminal does not have
         found: list[Telegram] = []
         with closing(opened) as port:
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(300):
                 while not found:
                     found = [e for e in (await ask(port, meter))[1] if isinstance(e, Telegram)]
         serving.cancel()
@@ -242,7 +242,7 @@ async def test_SER_09_a_feed_comes_back_by_itself_and_says_each_change_once(
     with caplog.at_level(logging.INFO):
         running = asyncio.create_task(bench.feed.run())
         for count in (1, 2, 3):
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(300):
                 await bridge.wait_for_reader()
                 await bridge.write(TELEGRAM)
                 await until(lambda count=count: bench.feed.counts["believed"] == count)  # type: ignore[misc]
@@ -268,7 +268,7 @@ async def test_SER_23_a_server_that_hangs_up_at_once_is_tried_ever_more_rarely(
     with caplog.at_level(logging.INFO):
         running = asyncio.create_task(feed.run())
         for _ in range(2):
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(300):
                 await bridge.wait_for_reader()
             bridge.hang_up()
             await asyncio.sleep(0.05)
@@ -298,7 +298,7 @@ async def test_SER_35_a_line_of_seven_bits_is_read_through_a_bridge_of_eight(
     with closing(opened) as port:
         await bridge.wait_for_reader()
         meter, found = make_meter(table), list[Telegram]()
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(300):
             while not found:
                 await bridge.write(sent)
                 found += [e for e in (await hear(port, meter))[1] if isinstance(e, Telegram)]
@@ -315,7 +315,7 @@ async def test_a_meter_that_keeps_its_speed_is_asked_through_a_plain_bridge(
     opened = await open_port(bridge.name, baud, parity=parity, data_bits=data_bits)
     with closing(opened) as port:
         meter, found = make_meter(table), list[Telegram]()
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(300):
             while not found:
                 found += [e for e in (await hear(port, meter))[1] if isinstance(e, Telegram)]
     serving.cancel()

@@ -36,7 +36,7 @@ async def telegrams(table: Any, count: int) -> list[Telegram]:
     """Return so many telegrams of a port that is opened now."""
     found: list[Telegram] = []
     meter = make_meter(table)
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(300):
         with closing(await open_meter(table)) as port:
             while len(found) < count:
                 found += [e for e in (await hear(port, meter))[1] if isinstance(e, Telegram)]

@@ -114,7 +114,7 @@ async def twin_at(
 
 async def first_shown(opened: Any, table: Any) -> dict[str, int]:
     meter = make_meter(table)
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(300):
         while True:
             for event in (await hear(opened, meter))[1]:
                 if isinstance(event, Telegram):

@@ -891,7 +891,7 @@ async def test_a_port_that_is_not_there_is_waited_for_SER_08_SER_09(
         await asyncio.sleep(0.2)
         for _ in range(2):
             pty.plug()
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(300):
                 await pty.wait_for_reader()
                 await speak(bench, pty)
             pty.unplug()
@@ -915,7 +915,7 @@ async def test_a_port_that_waiting_cannot_mend_ends_the_feed_SER_23(
     (tmp_path / "directory").mkdir()
     bench = make(port=tmp_path / kind)
     with pytest.raises(PortError, match=kind):
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(300):
             await bench.feed.run()
 
 
@@ -929,7 +929,7 @@ async def test_SER_23_what_takes_the_ports_place_later_is_waited_out(
     bench = make(port=pty.link)
     with caplog.at_level(logging.INFO):
         running = asyncio.create_task(bench.feed.run())
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(300):
             await pty.wait_for_reader()
             pty.unplug()
             pty.link.write_text("no port")
@@ -1063,7 +1063,7 @@ async def test_two_meters_at_two_ports_have_one_ledger_and_never_more_than_k_in_
         port.plug()
     running = [asyncio.create_task(meter.run()) for meter in bench.feeds.meters]
     try:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(300):
             for port in ports:
                 await port.wait_for_reader()
             for slot in range(40):
@@ -1108,7 +1108,7 @@ async def test_no_telegram_is_held_while_the_next_is_waited_for(make: Any, tmp_p
     pty.plug()
     running = asyncio.create_task(bench.feed.run())
     try:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(300):
             await pty.wait_for_reader()
             for _ in range(3):
                 await speak(bench, pty)

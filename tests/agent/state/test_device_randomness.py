@@ -181,7 +181,7 @@ def test_while_the_source_blocks_nothing_is_claimed_or_stored_AGT_11(
     seen: list[int] = []
 
     def blocked(size: int) -> bytes:
-        assert go_on.wait(60)
+        assert go_on.wait(300)
         return os.urandom(size)
 
     def look() -> None:

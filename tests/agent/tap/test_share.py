@@ -48,7 +48,7 @@ async def connected(
 async def is_turned_away(port: int, host: str = HOST) -> bool:
     reader, writer = await asyncio.open_connection(HOST, port, local_addr=(host, 0))
     try:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(300):
             return await reader.read() == b""
     except ConnectionError:
         return True

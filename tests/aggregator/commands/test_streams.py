@@ -154,9 +154,9 @@ def test_once_a_stream_is_retired_no_worker_under_load_counts_it_any_more(
         for at, messages in enumerate(flushes(homes, 39)):
             take(worker, *messages)
             if at == 5:
-                going.wait(60)
+                going.wait(300)
             if at == 15:  # far from the last one
-                retired.wait(60)
+                retired.wait(300)
 
     homes = [("a", "bb"), ("ccc", "dddd")]
     threads = [
@@ -165,7 +165,7 @@ def test_once_a_stream_is_retired_no_worker_under_load_counts_it_any_more(
     for thread in threads:
         thread.start()
     with closing(PostgresSession.open(url)) as session:
-        going.wait(60)
+        going.wait(300)
         retire_stream(session, 1, AT_S)
         retired.set()
         counted = session.totals(1).count.sum()

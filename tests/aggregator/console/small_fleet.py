@@ -269,7 +269,7 @@ def serving(fleet: Fleet, port: int = 0) -> Iterator[tuple[str, Forked]]:
             yield address.rstrip("/"), process
         finally:
             process.terminate()
-            process.wait(60)
+            process.wait(300)
 
 
 @contextmanager
@@ -293,7 +293,7 @@ def serving_alone(
         yield address.rstrip("/"), process
     finally:
         process.terminate()
-        process.wait(60)
+        process.wait(300)
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdin.close()

@@ -74,7 +74,7 @@ def test_every_answer_is_what_the_command_prints(fleet: Fleet, console: str) -> 
     commands.append(["dossier", "-c", str(fleet.file), "--json"])
     expected = fleet.ask(*commands)
     every = zip([*ASKED, ("forecast", forecast), ("dossier", [])], expected, strict=True)
-    with httpx.Client(base_url=f"{console}/api/v1", timeout=60) as client:
+    with httpx.Client(base_url=f"{console}/api/v1", timeout=300) as client:
         for (name, options), (code, printed) in every:
             reply = client.get(name, params=urlencode(options))
             assert (reply.status_code, reply.text) == (200, printed), (name, options)

@@ -49,7 +49,7 @@ def test_no_key_and_no_password_is_in_the_memory_of_any_process(tmp_path: Path) 
     fleet, secrets = _with_secrets(tmp_path)
     add_reports(fleet, add_plans(fleet, 1), {"north": 12}, 1)
     with serving_alone(fleet) as (address, process):
-        with httpx.Client(base_url=address, timeout=60) as client:
+        with httpx.Client(base_url=address, timeout=300) as client:
             for path in PATHS:
                 assert client.get(path).status_code == 200, path
         every = [process.pid, *below(process.pid)]
@@ -65,7 +65,7 @@ def test_nothing_is_open_to_write_but_what_sqlite_reads_by(tmp_path: Path) -> No
     add_plans(fleet, 1)
     with (
         serving_alone(fleet) as (address, process),
-        httpx.Client(base_url=address, timeout=60) as client,
+        httpx.Client(base_url=address, timeout=300) as client,
     ):
         for path in PATHS:
             assert client.get(path).status_code == 200, path
@@ -127,7 +127,7 @@ def test_code_in_the_process_that_others_reach_gets_at_nothing_but_answers(tmp_p
     with (
         serving_alone(fleet, PYTHONPATH=path) as (address, process),
         socket.create_server(("127.0.0.1", 0)) as other,
-        httpx.Client(base_url=address, timeout=60) as client,
+        httpx.Client(base_url=address, timeout=300) as client,
     ):
         client.headers["authorization"] = f"Bearer {token}"
         assert all(client.get(path).status_code == 200 for path in PATHS)

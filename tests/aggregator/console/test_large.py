@@ -61,6 +61,6 @@ def test_its_processes_end_with_it_even_by_sigkill(large: Fleet) -> None:
         every = below(process.pid)
         assert every
         process.send_signal(signal.SIGKILL)
-        process.wait(60)
+        process.wait(300)
         for pid in every:
             wait_for_end(pid)

@@ -159,7 +159,7 @@ def test_a_backup_made_under_load_is_one_moment(
 
     serving = threading.Thread(target=serve)
     serving.start()
-    going.wait(60)
+    going.wait(300)
     for at in range(3):
         desk.text("backup", str(tmp_path / f"backup-{at}"))
     serving.join()

@@ -28,5 +28,5 @@ async def test_sleep_is_as_much_shorter_as_the_clock_is_faster() -> None:
         await fast.sleep(50)
     assert time.monotonic() - before > 0.04
     assert fast.monotonic() - before_there >= 45
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(300):
         await fast.sleep(-1)

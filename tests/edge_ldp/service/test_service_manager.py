@@ -17,7 +17,7 @@ from edge_ldp.service.service_manager import LIMIT_S, PERIOD_S, ServiceManager, 
 def ear(tmp_path: Path) -> Iterator[socket.socket]:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
         sock.bind(str(tmp_path / "notify"))
-        sock.settimeout(60)
+        sock.settimeout(300)
         yield sock
 
 
@@ -40,7 +40,7 @@ def test_an_abstract_socket_is_found_by_its_at_sign() -> None:
     name = f"edge-ldp-test-{os.getpid()}"
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ear:
         ear.bind("\0" + name)
-        ear.settimeout(60)
+        ear.settimeout(300)
         ServiceManager({"NOTIFY_SOCKET": "@" + name}).tell("READY=1")
         assert ear.recv(4096) == b"READY=1"
 

@@ -395,13 +395,13 @@ def test_a_worker_frozen_in_its_flush_stops_no_other_and_counts_after_it_AGG_09(
 
     def freeze(known: Known) -> Changes:
         is_in_it.set()
-        assert goes_on.wait(60)
+        assert goes_on.wait(300)
         return count_one(known)
 
     with ThreadPoolExecutor(1) as pool:
         flush = uuid4()
         begun = pool.submit(frozen.update, HOME, NOBODY, NOW_S, freeze, flush)
-        assert is_in_it.wait(60)
+        assert is_in_it.wait(300)
         with pytest.raises(StoreHeldError, match="lock timeout"):
             other.update(HOME, NOBODY, NOW_S, count_one)
         for _ in range(20):  # as the service does; without an end of the frozen one all are in vain
