@@ -1,4 +1,4 @@
-"""Gas, water and heat meters behind a P1 port: what they showed last, for the household to see.
+"""Gas, water and heat meters behind a P1 port, tariffs and phases: for the household to see.
 
 Shown and never reported, so nothing here refuses a telegram: what cannot be read is left out.
 Sources: P1 Companion Standard 5.0.2 §6.12 (registers 0-n:24.*), and 2.2 (24.3.0, the number on a
@@ -22,6 +22,17 @@ _KINDS = {
     **dict.fromkeys((7, 22), "water"),
 }
 _MOST_DIGITS = 3  # of a kind
+_BESIDE = re.compile(
+    rb"1-0:(?:([12])\.8\.([1-9])|([2-7])([12])\.7\.0)\(([0-9]{1,8})(?:\.([0-9]{1,3}))?\*(kWh|kW|V|A)\)"
+)
+_REGISTERS = {b"1": "energy_import_tariff", b"2": "energy_export_tariff"}
+_PHASES = {  # by whether the group is of power, and its last digit
+    (b"kW", b"1"): "power_phase",
+    (b"kW", b"2"): "power_export_phase",
+    (b"V", b"2"): "voltage_phase",
+    (b"A", b"1"): "current_phase",
+}
+_UNITS_BESIDE = {b"kWh": "Wh", b"kW": "W", b"V": "mV", b"A": "mA"}
 _UNITS = {b"m3": ("dm3", 3), b"GJ": ("MJ", 3), b"MJ": ("MJ", 0)}
 
 
@@ -49,6 +60,23 @@ def channels(lines: Sequence[bytes]) -> tuple[SubMeter, ...]:
         SubMeter(channel, kinds.get(channel, "other"), *number)
         for channel, number in sorted(numbers.items())
     )
+
+
+def beside(lines: Sequence[bytes]) -> tuple[SubMeter, ...]:
+    """Return each tariff's registers and each phase's power, voltage and current, as told first."""
+    found = dict[tuple[str, int], SubMeter]()
+    for line in lines:
+        if (form := _BESIDE.fullmatch(line)) is None:
+            continue
+        energy, tariff, tens, ones, whole, part, unit = form.groups()
+        if energy:
+            kind, number = (_REGISTERS[energy] if unit == b"kWh" else None), int(tariff)
+        else:
+            kind, number = _PHASES.get((unit, ones)), int(tens) // 2
+        if kind is not None and (energy or int(tens) % 2 == (unit != b"kW")):
+            value = int(whole + (part or b"").ljust(3, b"0"))
+            found.setdefault((kind, number), SubMeter(number, kind, value, _UNITS_BESIDE[unit]))
+    return tuple(found.values())
 
 
 def _scaled(whole: bytes, part: bytes | None, shown: bytes) -> tuple[int, str]:

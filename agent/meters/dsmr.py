@@ -184,17 +184,21 @@ class P1Meter(FramedMeter[RawTelegram]):
         limit_bytes: int = LIMIT_BYTES,
         crc: CrcRule = "required",
         meter_id: str | None = None,
+        beside: bool = False,
     ) -> None:
         """Read telegrams of any meter, or only of `meter_id` (as `Telegram.meter_id` gives it)."""
         super().__init__(P1Framer(limit_bytes), meter_id)
         self._crc: CrcRule = crc
+        self._beside = beside
 
     def _parse(self, frame: RawTelegram) -> Telegram | Discarded:
-        return parse_telegram(frame, crc=self._crc)
+        return parse_telegram(frame, crc=self._crc, beside=self._beside)
 
 
-def parse_telegram(frame: RawTelegram, *, crc: CrcRule) -> Telegram | Discarded:
-    """Return the telegram in a frame, or why it is none.
+def parse_telegram(
+    frame: RawTelegram, *, crc: CrcRule, beside: bool = False
+) -> Telegram | Discarded:
+    """Return the telegram in a frame, or why it is none; `beside`: with what it tells besides.
 
     Units and decimals are judged by their form, never by their value, and only those of registers
     that are used. A time that cannot be read costs nothing but itself.
@@ -214,13 +218,20 @@ def parse_telegram(frame: RawTelegram, *, crc: CrcRule) -> Telegram | Discarded:
     meter_id, *aliases = (*names, _shown(header))
     time_s = _time_s(found.get(_TIME, b""))
     behind = _channels(lines) if b":24." in frame.body else ()
-    return Telegram(meter_id, time_s, read.readings, read.withheld, tuple(aliases), behind)
+    more = _beside(lines) if beside else ()
+    return Telegram(meter_id, time_s, read.readings, read.withheld, tuple(aliases), behind, more)
 
 
 def _channels(lines: list[bytes]) -> tuple[SubMeter, ...]:
     from agent.meters.channels import channels  # noqa: PLC0415 (memory: who has such meters)
 
     return channels(lines)
+
+
+def _beside(lines: list[bytes]) -> tuple[SubMeter, ...]:
+    from agent.meters.channels import beside  # noqa: PLC0415 (memory: who has a tap)
+
+    return beside(lines)
 
 
 class _DamagedError(Exception):

@@ -10,10 +10,11 @@ if TYPE_CHECKING:
     from agent.meters.section import MeterTable
 
 
-def _dsmr(table: "MeterTable") -> "Meter":
+def p1_meter(table: "MeterTable", *, beside: bool = False) -> "Meter":
+    """Return the parser of a P1 port; `beside`: telling tariffs, phases and volts besides."""
     from agent.meters.dsmr import P1Meter  # noqa: PLC0415 (memory: one protocol at a time)
 
-    return P1Meter(crc=table.crc, meter_id=table.meter_id)
+    return P1Meter(crc=table.crc, meter_id=table.meter_id, beside=beside)
 
 
 def _sml(table: "MeterTable") -> "Meter":
@@ -73,7 +74,7 @@ def modbus_meter(table: "MeterTable", *, prove: bool = False) -> "Asker":
 
 
 PARSERS: "dict[str, Callable[[MeterTable], Meter | Asker]]" = {
-    "dsmr": _dsmr,
+    "dsmr": p1_meter,
     "sml": _sml,
     "linky": _linky,
     "iec62056-21": _readout,

@@ -45,7 +45,7 @@ class Withheld(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SubMeter:
-    """What a gas, water or heat meter behind an electricity meter showed last."""
+    """What a gas, water or heat meter behind an electricity meter showed last; or a phase of it."""
 
     number: int
     kind: str
@@ -59,7 +59,8 @@ class Telegram:
 
     `time_s` is in seconds since 1970 UTC; None when the meter tells no time, or none without doubt.
     `withheld`: what is refused by name, never guessed. `aliases`: by what else the meter is known.
-    `channels`: what meters behind it tell, to be shown and not to be reported.
+    `channels`: what meters behind it tell, `beside`: tariffs, phases, volts where they were asked
+    for; both to be shown and not to be reported.
     """
 
     meter_id: str = field(repr=False)
@@ -68,6 +69,7 @@ class Telegram:
     withheld: tuple[Withheld, ...] = field(default=(), repr=False)
     aliases: tuple[str, ...] = field(default=(), repr=False)
     channels: tuple["SubMeter", ...] = field(default=(), repr=False)
+    beside: tuple["SubMeter", ...] = field(default=(), repr=False)
 
     @property
     def shown(self) -> dict[str, int]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from agent.errors import ConfigError
-from agent.meters.parsers import PARSERS
+from agent.meters.parsers import PARSERS, p1_meter
 from agent.meters.protocols import PLUG_IN
 from agent.meters.reading import Asker, Send, SetBaud
 
@@ -23,8 +23,13 @@ ANSWERING_S = 3.0
 """A meter that is asked and sent bytes so short ago is amid its answer: a readout may take 40 s."""
 
 
-def make_meter(table: "MeterTable") -> "Meter | Asker":
-    """Return a new parser, knowing nothing; raises ConfigError for a plug-in that is not there."""
+def make_meter(table: "MeterTable", *, beside: bool = False) -> "Meter | Asker":
+    """Return a new parser, knowing nothing; raises ConfigError for a plug-in that is not there.
+
+    `beside`: what is to be shown and never reported is told, too, where the protocol has it.
+    """
+    if beside and table.protocol == "dsmr":
+        return p1_meter(table, beside=True)
     if table.protocol in PARSERS:
         return PARSERS[table.protocol](table)
     made: Meter | Asker = _plug_in(table.protocol.removeprefix(PLUG_IN))(table)

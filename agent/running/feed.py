@@ -162,7 +162,7 @@ class Feed:
         if is_exposed(table.port):
             log.warning("port %s: readings cross the network in the clear", table.shown_port)
         while True:
-            meter = make_meter(table)
+            meter = make_meter(table, beside=self.tap is not None)
             try:
                 with closing(await open_meter(table, quiet_s=quiet_s)) as port:
                     was_open = True

@@ -110,8 +110,8 @@ class Tap:
     async def _publish(self, out: TapLink) -> None:
         newest, self._newest = self._newest, {}
         for quantity in newest.keys() - self._known:
-            table = self._table
-            await out.send(discovery(self._device, quantity, table.discovery, table.interval_s))
+            table, reading = self._table, newest[quantity]
+            await out.send(discovery(self._device, reading, table.discovery, table.interval_s))
             self._known.add(quantity)
         for message in states(self._device, newest.values()):
             await out.send(message)

@@ -25,15 +25,31 @@ _KINDS = {  # device_class and state_class of each quantity
     "energy_export": ("energy", "total_increasing"),
     "power_net": ("power", "measurement"),
     "reactive_power": ("reactive_power", "measurement"),
+    # what a P1 port tells besides; a number follows
+    "energy_import_tariff": ("energy", "total_increasing"),
+    "energy_export_tariff": ("energy", "total_increasing"),
+    "power_phase": ("power", "measurement"),
+    "power_export_phase": ("power", "measurement"),
+    "voltage_phase": ("voltage", "measurement"),
+    "current_phase": ("current", "measurement"),
+    "gas": ("gas", "total_increasing"),
+    "water": ("water", "total_increasing"),
+    "hot_water": ("water", "total_increasing"),
+    "heat": ("energy", "total_increasing"),
+    "cooling": ("energy", "total_increasing"),
 }
+_SHOWN = {"dm3": ("m³", 3), "mV": ("V", 3), "mA": ("A", 3)}
+"""Units that Home Assistant has, and the decimals that make them of ours."""
 
 
 @dataclass(frozen=True, slots=True)
 class LocalReading:
-    """One raw reading that its household asked for, in the unit of its quantity."""
+    """One raw reading that its household asked for: `text` in a unit that Home Assistant knows."""
 
     quantity: str
-    value: int = field(repr=False)
+    kind: str
+    text: str = field(repr=False)
+    unit: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +63,21 @@ class LocalMessage:
 
 def local_readings(telegram: Telegram) -> tuple[LocalReading, ...]:
     """Return a telegram's readings for the tap."""
-    return tuple(LocalReading(reading.quantity, reading.value) for reading in telegram.readings)
+    told = [
+        LocalReading(one.quantity, one.quantity, str(one.value), UNITS[one.quantity])
+        for one in telegram.readings
+    ]
+    for one in (*telegram.channels, *telegram.beside):
+        if one.kind in _KINDS:
+            unit, decimals = _SHOWN.get(one.unit, (one.unit, 0))
+            text = _with_point(one.value, decimals)
+            told.append(LocalReading(f"{one.kind}_{one.number}", one.kind, text, unit))
+    return tuple(told)
+
+
+def _with_point(value: int, decimals: int) -> str:
+    digits = str(value).rjust(decimals + 1, "0")
+    return f"{digits[:-decimals]}.{digits[-decimals:]}" if decimals else digits
 
 
 def availability_topic(device: str) -> str:
@@ -63,24 +93,23 @@ def availability(device: str, state: str) -> LocalMessage:
 def states(device: str, readings: Iterable[LocalReading]) -> list[LocalMessage]:
     """Return the messages of the newest readings: never retained, so no broker keeps them."""
     return [
-        LocalMessage(_state_topic(device, reading.quantity), str(reading.value))
-        for reading in readings
+        LocalMessage(_state_topic(device, reading.quantity), reading.text) for reading in readings
     ]
 
 
-def discovery(device: str, quantity: str, prefix: str, interval_s: float) -> LocalMessage:
-    """Return what makes a quantity a sensor of Home Assistant, retained.
+def discovery(device: str, reading: LocalReading, prefix: str, interval_s: float) -> LocalMessage:
+    """Return what makes a reading's quantity a sensor of Home Assistant, retained.
 
     A sensor that was not renewed for six intervals counts as unavailable.
     """
-    device_class, state_class = _KINDS[quantity]
+    quantity, (device_class, state_class) = reading.quantity, _KINDS[reading.kind]
     name = f"edge-ldp-{device}"
     text = json.dumps(
         {
             "name": quantity.replace("_", " ").capitalize(),
             "unique_id": f"{name}-{quantity}",
             "state_topic": _state_topic(device, quantity),
-            "unit_of_measurement": UNITS[quantity],
+            "unit_of_measurement": reading.unit,
             "device_class": device_class,
             "state_class": state_class,
             "availability_topic": availability_topic(device),

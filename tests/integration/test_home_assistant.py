@@ -15,14 +15,15 @@ from typing import Any
 
 import pytest
 
-from agent.meters.reading import UNITS
+from agent.meters.dsmr import P1Meter
+from agent.meters.reading import UNITS, Reading, Telegram
 from agent.tap.messages import (
     OFFLINE,
     ONLINE,
     LocalMessage,
-    LocalReading,
     availability,
     discovery,
+    local_readings,
     states,
 )
 from aggregator.answers.announcement import announcements
@@ -30,6 +31,7 @@ from aggregator.config import AnnounceTable
 from aggregator.store.opening import open_reader, open_session
 from aggregator.store.registry import retire_stream
 from edge_ldp.service.mqtt import Broker, open_link
+from firmware_stubs.meters.telegram import full_p1_telegram
 from tests.aggregator.console.small_fleet import END_S, Fleet, add_plans, add_reports, make_fleet
 from tests.integration.home_assistant import HomeAssistant, Shown, home_assistant
 from tests.integration.test_announced import ANNOUNCE, SUM, fleet_at, retained, running
@@ -111,8 +113,13 @@ async def test_figures_of_every_unit_are_taken_and_those_withheld_are_unknown(
 
 
 async def test_it_shows_a_households_readings_until_the_tap_goes(tmp_path: Path) -> None:
-    readings = [LocalReading(quantity, at) for at, quantity in enumerate(UNITS)]
-    wanted = {f"edge-ldp-home-7-{one.quantity}": str(one.value) for one in readings}
+    data = full_p1_telegram(
+        meter_id="E01", time_s=1_800_000_000, import_wh=4_101, power_w=378, export_wh=3
+    )
+    (p1,) = (e for e in P1Meter(beside=True).feed(data) if isinstance(e, Telegram))
+    plain = tuple(Reading(quantity, at) for at, quantity in enumerate(UNITS))
+    readings = local_readings(replace(p1, readings=plain))
+    wanted = {f"edge-ldp-home-7-{one.quantity}": one.text for one in readings}
     with home_assistant(tmp_path, "topic read edge-ldp-tap/#") as house:
         link = await open_link(Broker(house.broker.host, house.broker.port, "tap"))
 
@@ -120,7 +127,7 @@ async def test_it_shows_a_households_readings_until_the_tap_goes(tmp_path: Path)
             for message in messages:
                 await link.publish(message.topic, message.text.encode(), retain=message.retain)
 
-        await send(discovery("home-7", one.quantity, "homeassistant", 10) for one in readings)
+        await send(discovery("home-7", one, "homeassistant", 10) for one in readings)
         await send([availability("home-7", ONLINE)])
 
         async def read() -> None:  # again and again, as the tap: nothing is retained
@@ -129,7 +136,7 @@ async def test_it_shows_a_households_readings_until_the_tap_goes(tmp_path: Path)
 
         await house.until(lambda shown: shown.states == wanted, each=read)
         await send([availability("home-7", OFFLINE)])
-        shown = await house.until(lambda shown: _all(shown, "unavailable", len(UNITS)))
+        shown = await house.until(lambda shown: _all(shown, "unavailable", len(readings)))
         await link.close()
         assert shown.faults == []
 

@@ -3,6 +3,7 @@
 import ast
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from agent.config import parse_config
 from agent.errors import ConfigError
 from agent.link.outgoing import Outgoing, nothing, report, status
 from agent.link.outlet import Outlet
+from agent.meters.dsmr import P1Meter
 from agent.meters.reading import UNITS, Reading, Telegram
 from agent.state.manifest import manifest
 from agent.tap.link import TapLink
@@ -29,6 +31,7 @@ from edge_ldp.device.frame import encode
 from edge_ldp.device.sums_frame import encode_sums
 from edge_ldp.protocol.messages import Status
 from edge_ldp.protocol.released import FIRST_SUMS_KEY
+from firmware_stubs.meters.telegram import full_p1_telegram
 from tests.agent.samples import DEVICE, FLEET, config_text
 from tests.edge_ldp.device.test_sums import FRAME as SUMS
 
@@ -61,7 +64,8 @@ class FakeLink:
 @pytest.mark.parametrize("quantity", UNITS)
 def test_every_quantity_is_a_sensor_that_home_assistant_knows(quantity: str) -> None:
     """Names and values as in Home Assistant's MQTT discovery and its sensor device classes."""
-    message = discovery("home-7", quantity, "homeassistant", 10)
+    (reading,) = local_readings(Telegram("E01", None, (Reading(quantity, VALUE),)))
+    message = discovery("home-7", reading, "homeassistant", 10)
     assert message.topic == f"homeassistant/sensor/edge-ldp-home-7/{quantity}/config"
     assert message.retain
     said = json.loads(message.text)
@@ -82,6 +86,37 @@ def test_states_are_plain_numbers_and_never_retained() -> None:
         ("edge-ldp-tap/home-7/power", str(VALUE), False),
         ("edge-ldp-tap/home-7/energy_import", "5", False),
     ]
+
+
+def test_SER_36_the_tap_shows_what_a_p1_port_shows() -> None:
+    data = full_p1_telegram(
+        meter_id="E01", time_s=1_800_000_000, import_wh=4_101, power_w=378, export_wh=3
+    )
+    (telegram,) = (e for e in P1Meter(beside=True).feed(data) if isinstance(e, Telegram))
+    said = {one.quantity: f"{one.text} {one.unit}" for one in local_readings(telegram)}
+    due = {
+        "power": "378 W",
+        "power_net": None,
+        "energy_import": "4101 Wh",
+        "energy_import_tariff_1": "2050 Wh",
+        "energy_import_tariff_2": "2051 Wh",
+        "energy_export_tariff_1": "1 Wh",
+        "energy_export_tariff_2": "2 Wh",
+        "voltage_phase_1": "230.100 V",
+        "voltage_phase_2": "229.800 V",
+        "voltage_phase_3": "230.400 V",
+        "current_phase_1": "1.000 A",
+        "current_phase_2": "0.000 A",
+        "gas_1": "4.101 m³",
+        "water_2": "872.234 m³",
+    }
+    assert {name: said.get(name) for name in due} == due
+    for reading in local_readings(telegram):
+        message = discovery("home-7", reading, "homeassistant", 10)
+        assert message.topic.endswith(f"/{reading.quantity}/config")
+        assert json.loads(message.text)["unit_of_measurement"] == reading.unit
+    (plain,) = (e for e in P1Meter().feed(data) if isinstance(e, Telegram))
+    assert (plain.beside, plain) == ((), replace(telegram, beside=()))
 
 
 def test_no_representation_shows_a_reading_PRV_03() -> None:

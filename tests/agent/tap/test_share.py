@@ -6,11 +6,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from smllib.reader import SmlStreamReader
 
 from agent.config import parse_config
 from agent.config.sections import ShareTable
 from agent.errors import ConfigError
 from agent.tap.share import MOST_BEHIND, MOST_READERS, Share
+from firmware_stubs.meters.sml import sml_telegram
 from tests.agent.samples import config_text
 from tests.integration.agent_bench import until
 from tests.integration.conftest import free_port
@@ -69,6 +71,23 @@ async def test_PRV_27_every_reader_gets_the_bytes_and_what_it_sends_is_dropped()
             writer.close()
         await until(lambda: count(share) == 0)
         share.offer(b"nobody")
+
+
+@pytest.mark.integration
+async def test_a_household_s_own_reader_of_sml_understands_what_is_shared() -> None:
+    """smllib's own framing and parser, as vzlogger's and Home Assistant's; of P1: test_tap.py."""
+    async with sharing() as (share, port):
+        reader, writer = await connected(share, port)
+        said = sml_telegram(meter_id="E0099", time_s=1_800_000_000, import_wh=4_101, power_w=378)
+        for at in range(0, len(said), 7):
+            share.offer(said[at : at + 7])
+        stream = SmlStreamReader()
+        stream.add(await reader.readexactly(len(said)))
+        frame = stream.get_frame()
+        assert frame is not None
+        told = {str(one.obis): one.get_value() for one in frame.get_obis()}
+        writer.close()
+    assert (told["0100100700ff"], told["0100010800ff"]) == (378, 4101.0)
 
 
 @pytest.mark.integration
