@@ -103,8 +103,8 @@ def check(args: argparse.Namespace) -> int:
     """
     config = startable(args.config, None, is_service=False).config
     facts = _facts(config) if config.mode == "local" else _curator_facts(config)
-    if config.sharing:
-        facts |= _sums_facts(config)
+    more, sums_text = _sums(config)
+    facts |= more
     doubts = [*doubts_of(config), doubt_of_place(_state_of(config))]
     try:
         with closing(Journal(_state_of(config), create=False)) as journal:
@@ -112,7 +112,7 @@ def check(args: argparse.Namespace) -> int:
                 facts |= _in_force(journal, config)
     except StateGoneError as exc:  # the agent begins anew
         doubts += [str(exc)] if exc.state != "absent" else []
-    text = facts_text(facts)
+    text = facts_text({key: fact for key, fact in facts.items() if key != "costs"}) + sums_text
     facts["warnings"] = doubts = [doubt for doubt in doubts if doubt]
     text += "".join(f"warning: {doubt}\n" for doubt in doubts)
     if not args.live:
@@ -148,7 +148,7 @@ def status(args: argparse.Namespace) -> int:
         accounts, plans = journal.status(), plans_of(journal, config)
         refused = refused_of(journal)
     streams = [{key: getattr(one, key) for key in _ACCOUNT} for one in accounts]
-    text = as_text(facts, accounts, plans, config.device.fleet, refused)
+    text = as_text(facts, accounts, plans, config, refused)
     text += earlier_text(_state_of(config))
     earlier = earlier_facts(_state_of(config))
     _show(args, {**facts, **earlier, "streams": streams, "plans": plans}, text)
@@ -162,6 +162,7 @@ def ledger(args: argparse.Namespace) -> int:
         stored = journal.ledger()
         silent, recent = silence_of(journal, config), recent_of(journal, config)
         has_curated, summed = journal.released_until() >= 0, _summed(journal)
+        more, sums_text = _sums(config, journal)
     facts = ledger_view.view(
         stored,
         config.window,
@@ -172,14 +173,11 @@ def ledger(args: argparse.Namespace) -> int:
     )
     text = ledger_view.as_text(facts, recent)
     if has_curated:
-        facts["curated"], more = _curated(config)
-        text = f"{text}\n{more}"
-    if summed or config.sharing:
-        from agent.commands.sums_view import ledger_text  # noqa: PLC0415 (memory: who has sums)
-
-        facts["sums"] = summed
-        text = f"{text}\n" if config.local_streams else ""
-        text += ledger_text(summed, config) + facts_text(_sums_facts(config))
+        facts["curated"], curated_text = _curated(config)
+        text = f"{text}\n{curated_text}"
+    if more:
+        facts |= {"sums": summed} | more
+        text = f"{text}\n{sums_text}" if config.local_streams else sums_text
     facts |= earlier_facts(_state_of(config))
     text += earlier_text(_state_of(config))
     _show(args, facts, text)
@@ -202,7 +200,8 @@ def explain(args: argparse.Namespace) -> int:
         kept = list(_kept(journal))
         accounts = [one for one in journal.status() if one.stream < FIRST_SUMS_KEY]
         facts = explained(spent, accounts, plans, kept, config.slot_seconds)
-        sums, sums_text = _sums_kept(journal)
+        sums, kept_text = _sums_kept(journal)
+        more, sums_text = _sums(config, journal)
     facts["plans"] = {policy.stream: bounds(policy) for policy in config.policies()}
     if config.mode == "local" and config.local_streams:
         facts["rules"] = _rules(config)
@@ -211,9 +210,11 @@ def explain(args: argparse.Namespace) -> int:
     facts["habits"] = habits_facts(config)
     text = explained_text(facts, sent, config.sending.receipt_interval_s)
     text += habits_text(facts["habits"])
-    if config.sharing or sums:
-        facts |= {"sums": sums} | _sums_facts(config)
-        text += f"\n{sums_text}{facts_text(_sums_facts(config))}"
+    if more:
+        habits = ("costs", *(f"told by {stream.name}" for stream in config.streams))
+        about = {key: fact for key, fact in more.items() if key not in habits}
+        facts |= {"sums": sums} | more
+        text += f"\n{kept_text}\n{facts_text(about)}\n{sums_text}"
     _show(args, facts, text + earlier_text(_state_of(config)))
     return 0
 
@@ -236,12 +237,14 @@ def _kept(journal: Journal) -> Iterator[KeptReport]:
             yield KeptReport(frame.stream, slot, frame.epoch, code, packed=True)
 
 
-def _sums_facts(config: AgentConfig) -> dict[str, object]:
-    if not config.sharing:
-        return {}
-    from agent.commands.sums_view import check_facts  # noqa: PLC0415 (memory: who has sums)
+def _sums(config: AgentConfig, journal: Journal | None = None) -> tuple[dict[str, object], str]:
+    """Return what sums mean and cost, and their costs as a table; nothing where none ever were."""
+    if not config.sharing and not (journal and journal.sharing()):
+        return {}, ""
+    from agent.commands.sums_view import check_facts, cost_facts, cost_text  # noqa: PLC0415 (memory: who has sums)
 
-    return check_facts(config)
+    costs = cost_facts(config, journal)
+    return check_facts(config) | {"costs": costs}, cost_text(costs, config)
 
 
 def _summed(journal: Journal) -> list[dict[str, object]]:

@@ -17,6 +17,7 @@ from agent.state.journal import Journal
 from agent.state.plan_log import STAYING
 from edge_ldp.protocol.messages import StreamStatus
 from edge_ldp.protocol.plan import judge, parse_plan
+from edge_ldp.protocol.released import FIRST_SUMS_KEY
 from edge_ldp.protocol.signing import plan_bytes
 from edge_ldp.protocol.strict_json import MessageError
 from edge_ldp.service.health import LINK, LINK_STATES
@@ -69,7 +70,7 @@ def as_text(
     facts: dict[str, object],
     accounts: Iterable[StreamStatus],
     plans: dict[str, dict[str, object] | None],
-    fleet: str,
+    config: AgentConfig,
     refused: Mapping[str, str],
 ) -> str:
     """Return the same as lines, with each stream's plan and account.
@@ -77,6 +78,8 @@ def as_text(
     `refused`: why the last plan of a stream was not taken.
     """
     rows: list[tuple[str, object]] = []
+    fleet, names = config.device.fleet, [stream.name for stream in config.streams]
+    sums = {FIRST_SUMS_KEY + at: f"sums of {name}" for at, name in enumerate(names)}
     for name, plan in plans.items():
         text = (
             f"none yet, so nothing is reported; does an aggregator of fleet {fleet} publish one? "
@@ -89,7 +92,10 @@ def as_text(
             text += f"; {why}; so nothing is reported" if (why := plan["refused"]) else ""
         rows.append((f"plan of {name}", text))
     rows += [
-        (f"stream {one.stream}", f"{one.created} made, {one.expired} given up unconfirmed")
+        (
+            sums.get(one.stream, f"stream {one.stream}"),
+            f"{one.created} made, {one.expired} given up unconfirmed",
+        )
         for one in accounts
     ]
     return facts_text(facts) + "".join(f"{key:<24}{value}\n" for key, value in rows)

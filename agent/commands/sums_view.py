@@ -6,11 +6,12 @@ what reports of the same slot cost. Source: docs/methods.md, Period sums.
 
 from fractions import Fraction
 from math import exp, factorial, log, sqrt
+from textwrap import wrap
 from typing import Any
 
 from agent.commands.ledger_view import counted, span
 from agent.config import AgentConfig
-from agent.config.summed_streams import SumTerms, sum_terms, window_cost
+from agent.config.summed_streams import SumTerms, day_cost, sum_terms, window_cost
 from agent.curator.sums_journal import SumsJournal
 from agent.state.journal import Journal
 from edge_ldp.device.sums_frame import decode_sums
@@ -21,6 +22,9 @@ from edge_ldp.service.home_time import local
 
 DAY_SECONDS = 86_400
 MONTH_DAYS = 28
+COSTS = ("a slot", "a window", "a day", "a period", "a year", "so far")
+_USED = ("power", "apparent_power")  # of which habits were measured
+_WIDTH = 90
 _NORMAL = 1.96  # of many sums' noise; of four it is 2 % more
 _MICRO = 10**6
 _KEPT = {
@@ -40,21 +44,82 @@ def check_facts(config: AgentConfig) -> dict[str, object]:
     for terms in sum_terms(config).values():
         found[f"sums of {terms.name}"] = _layout(terms)
         found[f"noise of {terms.name}"] = _noise(terms)
-        found[f"cost of {terms.name}"] = ", ".join(
-            f"ε {cost:,.6g} {what}" for what, cost in costs(config, terms).items()
-        )
         if words := leak_words(config, terms):
-            found[f"habits in sums of {terms.name}"] = words
-    sums = sum((window_cost(one, _slots(config)) for one in sum_terms(config).values()), Fraction())
-    reports = exact_epsilon(config.policy.epsilon) * config.local_reports
-    whole = exact_epsilon(config.policy.epsilon) * config.policy.window.reports
-    keep = config.device.keep or "run"
-    return found | {
-        "window in all": f"at most ε {upwards(sums + reports):g} of {upwards(whole):g} in any "
-        f"{counted(_slots(config), 'slot')}: sums {upwards(sums):g}, reports {upwards(reports):g}; "
-        "a value may enter both, and costs both",
-        "what runs": f"{_KEPT[keep]} ([device] keep)",
+            found[f"told by {terms.name}"] = words
+    return found | {"what runs": f"{_KEPT[config.device.keep or 'run']} ([device] keep)"}
+
+
+def cost_facts(config: AgentConfig, journal: Journal | None = None) -> list[dict[str, Any]]:
+    """Return the ε of each stream's sums, of reports, and of all together: at most, rounded up.
+
+    In a slot, a window, a day, a period and a year; with a journal also `so far`, as one event.
+    """
+    summed = _by_stream(journal)
+    rows: list[dict[str, Any]] = [
+        {"name": f"sums of {terms.name}"}
+        | costs(config, terms)
+        | {"so far": summed.pop(terms.key, Fraction())}
+        for terms in sum_terms(config).values()
+    ]
+    names = {FIRST_SUMS_KEY + at: stream.name for at, stream in enumerate(config.streams)}
+    for key, spent in summed.items():  # of streams that make none any more
+        name = names.get(key, f"stream {key - FIRST_SUMS_KEY}")
+        rows.append({"name": f"earlier sums of {name}", "so far": spent})
+    ledger = journal.ledger() if journal else None
+    if config.local_streams:
+        reported = Fraction(ledger.epsilon_spent if ledger else 0)
+        rows.append(_report_costs(config) | {"so far": reported})
+    together = {
+        key: sum((row.get(key, 0) for row in rows), Fraction())
+        for key in COSTS
+        if key != "a period"
     }
+    rows.append({"name": "together", **together})
+    if journal is None:
+        rows = [{key: cost for key, cost in row.items() if key != "so far"} for row in rows]
+    return [
+        {key: upwards(cost) if isinstance(cost, Fraction) else cost for key, cost in row.items()}
+        for row in rows
+    ]
+
+
+def cost_text(rows: list[dict[str, Any]], config: AgentConfig) -> str:
+    """Return `cost_facts` as a table."""
+    columns = [key for key in COSTS if any(key in row for row in rows)]
+    lines = [f"{'ε at most, in':<24}" + "".join(f"{key:>11}" for key in columns)]
+    for row in rows:
+        cells = (f"{row[key]:,.6g}" if key in row else "-" for key in columns)
+        lines.append(f"{row['name']:<24}" + "".join(f"{cell:>11}" for cell in cells))
+    policy = config.policy
+    whole = upwards(exact_epsilon(policy.epsilon) * policy.window.reports)
+    seconds = policy.window.slots * config.slot_seconds
+    ever = "" if config.lifetime is None else f", and ε {config.lifetime.epsilon:,g} ever"
+    said = (
+        f"A window is any {counted(policy.window.slots, 'slot')} ({span(seconds)}); you allow "
+        f"ε {whole:g} in it{ever}. A value may enter a sum and a report, and costs both."
+    )
+    return "\n".join([*lines, *wrap(said, _WIDTH)]) + "\n"
+
+
+def _report_costs(config: AgentConfig) -> dict[str, Any]:
+    """Return what reports cost: at most, as the window promises."""
+    window, epsilon = config.window, exact_epsilon(config.policy.epsilon)
+    a_day = -(-DAY_SECONDS // config.slot_seconds)
+    most = {
+        "a slot": min(window.reports, window.streams),
+        "a window": window.reports,
+        "a day": window.most_in(a_day),
+        "a year": window.most_in(365 * a_day),
+    }
+    return {"name": "reports"} | {key: epsilon * many for key, many in most.items()}
+
+
+def _by_stream(journal: Journal | None) -> dict[int, Fraction]:
+    """Return what each stream's sums have cost since they began."""
+    found: dict[int, Fraction] = {}
+    for row in SumsJournal(journal).released() if journal else ():
+        found[row.stream] = found.get(row.stream, Fraction()) + row.epsilon
+    return found
 
 
 def told_of_sums(config: AgentConfig) -> list[str]:
@@ -75,43 +140,42 @@ def told_of_sums(config: AgentConfig) -> list[str]:
             f"Every {counted(layout.days, 'day') if layout.days > 1 else 'day'} what {terms.name} "
             f"added up to{parts} leaves this home once, with noise: it is known to give or take "
             f"{known[0]} in 95 of 100 cases{over}. Nobody sees single values. A slot costs ε "
-            f"{cost['a slot']:g}, any {span(_slots(config) * layout.slot_seconds)} ε "
-            f"{upwards(window_cost(terms, _slots(config))):g} at most, whatever reports cost."
+            f"{upwards(cost['a slot']):.3g}, any {span(_slots(config) * layout.slot_seconds)} ε "
+            f"{upwards(cost['a window']):.4g} at most, beside what reports cost."
         )
-        told.append(f"{text} {words}" if (words := leak_words(config, terms)) else text)
+        words = leak_words(config, terms)
+        told.append(f"{text} It tells {words}." if words else text)
     return told
 
 
 def leak_words(config: AgentConfig, terms: SumTerms) -> str:
     """Return what is found of habits in a month of such sums; "" where it was not measured."""
-    if terms.unit not in {"W", "VA"} or terms.layout.slots_a_day != SLOTS_A_DAY:
+    stream, layout = config.streams[terms.key - FIRST_SUMS_KEY], terms.layout
+    if stream.quantity not in _USED or layout.slots_a_day != SLOTS_A_DAY or layout.block > 1:
         return ""
-    layout = terms.layout
-    leak = leak_of_sums(layout.days, layout.cells, terms.scale) if layout.block == 1 else None
+    leak = leak_of_sums(layout.days, layout.cells, terms.scale)
     if leak is None:
         return ""
-    stream = next(one for one in config.streams if one.name == terms.name)
     reports = leak_of_reports(stream.ceiling - stream.low)
     beside = [""] * len(HABITS) if reports is None else [f" ({100 * x:.0f})" for x in reports.found]
     rows = zip(HABITS, leak.found, beside, strict=True)
-    found = ", ".join(f"{habit} in {100 * x:.0f}{other}" for habit, x, other in rows)
-    usual = " (in brackets: from reports alone)" if reports else ""
+    found = ", ".join(f"{habit} {100 * x:.0f}{other}" for habit, x, other in rows)
+    usual = "; in brackets: by reports alone" if reports else ""
     return (
-        "Who knows your usual days, and is shown a month with a habit and one without, tells them "
-        f"apart so often of 100 times, where a guess is 50{usual}: {found}."
+        "habits, to who knows your usual days. Of 100 pairs of months, one of them with the habit, "
+        f"he says so often rightly which (50: a guess{usual}): {found}"
     )
 
 
-def costs(config: AgentConfig, terms: SumTerms) -> dict[str, float]:
+def costs(config: AgentConfig, terms: SumTerms) -> dict[str, Fraction]:
     """Return what a stream's sums cost at most: in a slot, a window, a day, a period, a year."""
-    layout = terms.layout
-    a_day = window_cost(terms, layout.slots_a_day)
+    layout, a_day = terms.layout, day_cost(terms)
     return {
-        "a slot": upwards(terms.per_slot),
-        f"any {counted(_slots(config), 'slot')}": upwards(window_cost(terms, _slots(config))),
-        "a day": upwards(a_day),
-        "a period": upwards(min(a_day * layout.days, terms.per_slot * layout.slots)),
-        "a year": upwards(a_day * 365),
+        "a slot": terms.per_slot,
+        "a window": window_cost(terms, _slots(config)),
+        "a day": a_day,
+        "a period": min(a_day * layout.days, terms.per_slot * layout.slots),
+        "a year": a_day * 365,
     }
 
 
@@ -135,34 +199,18 @@ def ledger_facts(journal: Journal) -> list[dict[str, Any]]:
     """Return what each stream's sums have cost since they began, rounded up."""
     found: dict[int, dict[str, Any]] = {}
     for row in SumsJournal(journal).released():
-        one = found.setdefault(
-            row.stream,
-            {"stream": row.stream - FIRST_SUMS_KEY, "periods": 0, "slots": 0, "exact": Fraction()},
-        )
+        at = row.stream - FIRST_SUMS_KEY
+        one = found.setdefault(row.stream, {"stream": at, "periods": 0, "slots": 0})
         one["periods"] += 1
         one["slots"] += row.slots
-        one["exact"] += row.epsilon
-    return [
-        {k: v for k, v in one.items() if k != "exact"} | {"epsilon": upwards(one["exact"])}
-        for one in found.values()
-    ]
+    spent = _by_stream(journal)
+    return [one | {"epsilon": upwards(spent[stream])} for stream, one in found.items()]
 
 
 def paid_of(journal: Journal) -> dict[tuple[int, int], float]:
     """Return what each released period cost, by stream and end."""
     rows = SumsJournal(journal).released()
     return {(row.stream, row.until_s): float(row.epsilon) for row in rows}
-
-
-def ledger_text(facts: list[dict[str, Any]], config: AgentConfig) -> str:
-    """Return `ledger_facts` as lines, with the names of the streams that are still in the file."""
-    lines = ""
-    for one in facts:
-        at = one["stream"]
-        name = config.streams[at].name if at < len(config.streams) else f"stream {at}"
-        told = f"{counted(one['periods'], 'period')} of {one['slots']:,} slots: at most ε "
-        lines += f"{f'sums of {name}':<24}{told}{one['epsilon']:,.6g} as one event\n"
-    return lines
 
 
 def kept_facts(journal: Journal) -> list[dict[str, Any]]:

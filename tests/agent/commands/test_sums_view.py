@@ -16,6 +16,12 @@ from tests.agent.samples import config_text, make_config
 from tests.agent.summed import BOTH, MIDNIGHT, WINDOW, SumsBench, in_memory
 
 
+def table(text: str) -> list[list[str]]:
+    """Return the cells of the table of costs: of each row after its name."""
+    lines = text[text.index("ε at most") : text.index("A window is")].splitlines()
+    return [line[24:].split() for line in lines]
+
+
 @pytest.fixture(autouse=True)
 def runtime() -> Iterator[Path]:
     with in_memory() as place:
@@ -27,10 +33,10 @@ def test_every_cost_is_rounded_up_and_a_day_is_counted_over_windows() -> None:
     stream = 'mode = "sums"\n[streams.sums]\nshare = 1\n'
     config = make_config(Path("s.db"), window=(8, 97), ceiling=43_470, stream=stream)
     (terms,) = sum_terms(config).values()
-    found = costs(config, terms)
+    found = {key: upwards(cost) for key, cost in costs(config, terms).items()}
     assert found == {
         "a slot": 0.082475,
-        "any 97 slots": 7.999997,
+        "a window": 7.999997,
         "a day": 7.917523,
         "a period": 55.422655,
         "a year": 2889.895537,
@@ -56,22 +62,28 @@ def told(
 def test_the_owner_sees_what_a_slot_a_window_and_a_period_cost_in_both_ways(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    bench = SumsBench(tmp_path / "s.db", BOTH)
+    life = "lifetime = { epsilon = 1000 }"
+    bench = SumsBench(tmp_path / "s.db", BOTH, policy=life)
     bench.day()
     bench.push(500)
     bench.journal.close()
     path = tmp_path / "agent.toml"
     clock = f'trust = "assume"\norigin_s = {MIDNIGHT + 90_000}\nstarted_s = 0'
-    path.write_text(config_text(tmp_path / "s.db", stream=BOTH, window=WINDOW, clock=clock))
+    text = config_text(tmp_path / "s.db", stream=BOTH, window=WINDOW, clock=clock, policy=life)
+    path.write_text(text)
     text = told(capsys, path, "check")
     assert "every 1 day one sum; values up to 4,000 W count in full" in text
     assert "b = 4,000: a part is known to give or take 3.0 kWh (95 %)" in text
-    assert "ε 1 a slot, ε 4 any 4 slots, ε 96 a day, ε 96 a period, ε 35,040 a year" in text
-    assert "at most ε 8 of 8 in any 4 slots: sums 4, reports 4" in text
+    assert table(text)[1:] == [
+        ["1", "4", "96", "96", "35,040"],
+        ["1", "4", "96", "-", "35,040"],
+        ["2", "8", "192", "-", "70,080"],
+    ]
+    assert "A window is any 4 slots (1 h); you allow ε 8 in it, and ε 1,000 ever." in text
     assert "in memory only: a reboot loses the period so far" in text
     assert "reports_per_window      4 in any 4 slots" in text
     text = told(capsys, path, "ledger")
-    assert "1 period of 96 slots: at most ε 96 as one event" in text
+    assert [row[-1] for row in table(text)] == ["far", "96", "96.9998", "193"]
     assert "97 reports" in text
     facts = json.loads(told(capsys, path, "ledger", is_json=True))
     assert facts["sums"] == [{"stream": 0, "periods": 1, "slots": 96, "epsilon": 96.0}]
@@ -83,6 +95,8 @@ def test_the_owner_sees_what_a_slot_a_window_and_a_period_cost_in_both_ways(
     assert (kept["slots"], kept["from_s"]) == ([96], MIDNIGHT)
     status = json.loads(told(capsys, path, "status", is_json=True))
     assert [one["stream"] for one in status["streams"]] == [1, 512]
+    assert status["lifetime_left"] == 1000 - 96 - 97
+    assert "sums of power           1 made" in told(capsys, path, "status")
 
 
 def test_who_only_sums_is_told_of_no_reports(
@@ -97,7 +111,7 @@ def test_who_only_sums_is_told_of_no_reports(
     )
     text = told(capsys, path, "check")
     assert "epsilon_per_report" not in text
-    assert "sums 8, reports 0" in text
+    assert "together                          2          8        192" in text
     assert "ON THE DISK: whoever copies it twice" in text
-    assert "window in all           at most ε 8 of 8 in any 4 slots" in told(capsys, path, "ledger")
+    assert "you allow ε 8 in it" in told(capsys, path, "ledger")
     assert "Periods' sums: 0 made" in told(capsys, path, "explain")
