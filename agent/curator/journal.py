@@ -67,6 +67,11 @@ class CuratorJournal:
             ).fetchall()
         return [ReleasedValue(*row) for row in rows]
 
+    def summed_until_s(self) -> int:
+        """Return when the last period of sums ended that left of this file, 0 if none ever did."""
+        with self._journal.reading() as db:
+            return int(db.execute("SELECT ifnull(max(until_s), 0) FROM summed").fetchone()[0])
+
     def designs(self) -> dict[tuple[int, int], PublicDesign]:
         """Return the public design of every series, by (stream, series)."""
         return {(row.stream, row.series): read_design(row.design) for row in self.series()}

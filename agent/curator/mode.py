@@ -293,14 +293,15 @@ class CuratorMode:
         return seconds // self._core.config.slot_seconds
 
     def _fresh_curator(self, setup: Setup, slot: int, theta: int = 0) -> StreamCurator:
-        """Return a curator at its beginning, after every slot taken before in either mode.
+        """Return a curator at its beginning, after every slot taken before in any mode.
 
         But for slots far ahead: the clock was wrong then.
 
         theta: one that was chosen already; 0: it is to be chosen.
         """
         ledger = self._core.journal.ledger()
-        taken = (self._core.journal.released_until(), ledger.floor if ledger else -1)
+        summed = self._journal.summed_until_s() // self._core.config.slot_seconds - 1
+        taken = (self._core.journal.released_until(), ledger.floor if ledger else -1, summed)
         limit = slot + self._slots_in(MAX_PAUSE_S)
         until = max(slot, *(one for one in taken if one <= limit), -1)
         state = CuratorState(setup.design.fingerprint, slot=until, theta=theta)

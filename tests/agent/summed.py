@@ -13,8 +13,9 @@ from agent.claims.slots import SlotValues
 from agent.curator.running_file import SUMS_ENDING, RunningFile
 from agent.curator.sums import RunningSum
 from agent.curator.sums_journal import SumsJournal
-from agent.curator.sums_mode import sums_device
+from agent.curator.sums_mode import forget_sums, sums_device
 from agent.state.journal import Journal
+from agent.state.local_mode import local_device
 from agent.state.place import running_path
 from edge_ldp.device.sums_frame import SumsFrame, decode_sums
 from edge_ldp.protocol.released import FIRST_SUMS_KEY
@@ -81,7 +82,11 @@ class SumsBench:
         self.changes |= changes
         self.config = make_config(self.state, stream=self.stream, **self.changes)
         self.journal = Journal(self.state)
-        self.device = sums_device(self.config, self.journal, self.clock, self.entropy)
+        if self.config.sharing:
+            self.device = sums_device(self.config, self.journal, self.clock, self.entropy)
+        else:
+            forget_sums(self.config, self.journal)
+            self.device = local_device(self.config, self.journal, self.clock, self.entropy)
         self.device.trust_clock()
         if self.config.local_streams:
             self.device.accept_plan("power", make_plan().to_json())

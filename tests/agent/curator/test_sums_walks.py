@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
 from agent.config.summed_streams import sum_terms
+from tests.agent.curated import Bench
 from tests.agent.samples import SLOT_S
 from tests.agent.summed import BOTH, SUMS, SumsBench, in_memory
 
@@ -21,6 +23,50 @@ SHARES = (BOTH + ALL + "cells = 24\n", BOTH + ALL, BOTH.replace("0.5", "0.75") +
 def runtime() -> Iterator[Path]:
     with in_memory() as place:
         yield place
+
+
+WAYS: tuple[dict[str, Any], ...] = (
+    {"stream": "", "window": (4, 4)},
+    {"stream": SUMS + ALL, "window": (8, 4)},
+    {"stream": BOTH + ALL, "window": (8, 4)},
+    {"stream": BOTH.replace("0.5", "0.75") + ALL, "window": (8, 4)},
+    {"stream": BOTH + ALL, "window": (8, 6)},
+)
+
+
+def test_every_change_of_mode_share_or_window_begins_with_its_silence_AGT_35(
+    tmp_path: Path,
+) -> None:
+    """Each way of paying into each other one, every pair once; the longer of two windows counts."""
+    pairs = [(one, two) for one in range(len(WAYS)) for two in range(one + 1, len(WAYS))]
+    bench, wide = SumsBench(tmp_path / "s.db", **WAYS[0]), 4
+    for way in [*[at for pair in pairs for at in pair][1:], 0]:
+        bench.restart(**WAYS[way])
+        before, wide = wide, WAYS[way]["window"][1]
+        most, paid = max(before, wide), list[bool]()
+        for _ in range(most + 3):
+            ledger, running = bench.journal.ledger(), bench.running
+            bench.push(500)
+            after = bench.journal.ledger()
+            assert ledger is not None
+            assert after is not None
+            paid.append(after.reports > ledger.reports or bench.running != running)
+        assert not any(paid[:wide]), (way, paid)
+        assert all(paid[most + 1 :]), (way, paid)
+    bench.journal.close()
+
+
+def test_a_curator_after_sums_takes_no_slot_of_theirs_even_where_the_clock_went_back_AGT_35(
+    tmp_path: Path,
+) -> None:
+    bench = SumsBench(tmp_path / "s.db")
+    bench.day()
+    bench.push(500)
+    (row,) = bench.sums.released()
+    bench.journal.close()
+    bench.clock.step(-40 * SLOT_S)
+    curator = Bench(tmp_path / "s.db", clock=bench.clock)
+    assert curator.curated.series()[0].series == row.until_s // SLOT_S - 1
 
 
 @dataclass(frozen=True)
