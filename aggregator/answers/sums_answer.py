@@ -205,10 +205,8 @@ def sums_text(found: SumsAnswer, unit: str, zone: tzinfo) -> str:
 
 
 def narrower_mode(local: Interval, sums: SumsAnswer | None) -> str:
-    """Return whose mean is known better, by its half-width over the mean; local without sums."""
-    if sums is None:
-        return LOCAL
-    return SUMS if _relative(sums.whole) < _relative(local) else LOCAL
+    """Return whose interval of the mean is narrower, whatever the mean; local without sums."""
+    return SUMS if sums is not None and _width(sums.whole) < _width(local) else LOCAL
 
 
 def beside_text(whole: Interval, unit: str, of: str) -> list[str]:
@@ -219,10 +217,8 @@ def beside_text(whole: Interval, unit: str, of: str) -> list[str]:
     return [f"beside, by {of}: mean {whole.mean:,.1f} {unit}, {ends}"]
 
 
-def _relative(one: Interval) -> float:
-    if one.mean is None or one.low is None or one.high is None or not one.mean:
-        return float("inf")
-    return (one.high - one.low) / 2 / abs(one.mean)
+def _width(one: Interval) -> float:
+    return float("inf") if one.low is None or one.high is None else one.high - one.low
 
 
 @dataclass(frozen=True, slots=True)

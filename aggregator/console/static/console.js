@@ -319,6 +319,7 @@
       axes: [{ ...logarithmic("homes"), size: 40 }, logarithmic("± % of the mean")],
       series: [{ label: "homes", value: (_chart, value) => plain(value, 0) }, ...several(horizons.map((horizon) => TITLES[horizon]), { points: { size: 8, filter: () => [at] } })],
     });
+    modes(one.modes[0].choices);
     const splits = one.splits;
     const widest = Math.max(...splits.map((split) => half(split).percent));
     rows(byId("splits-table"), splits.map((split) => [
@@ -333,6 +334,31 @@
     });
     said(byId("forecast-command"), `edge-ldp forecast ${[...given(asked)].map(([key, value]) => `--${key} ${value}`).join(" ")}`);
     said(told, `${plain(asked, 0)} homes, ${form.days.value} ${Number(form.days.value) === 1 ? "day" : "days"}, as the forecast knows homes: θ ${plain(own.theta, 0)} ${unit}, ${plain(100 * own.survey_share, 0)} % surveys, ε ${plain(own.epsilon_a_day, 2)} a day.`);
+  }
+
+  const ASKED = { total: "a total", "part-of-day": "part of day", density: "how values are spread", theta: "θ", ...TITLES };
+  const MODES = { local: "reports", sums: "sums at home" };
+
+  // which mode answers what better, and what one home gives away in each way that was measured
+  function modes(choices) {
+    const ways = new Map();
+    const of = (row) => (row ? [row.percent, plain(row.percent)] : [null, "–"]);
+    rows(byId("modes-table"), choices.map(({ question, better, layout, reason, rows: found }) => {
+      found.filter((row) => row.habits).forEach((row) => ways.set(row.layout ? `sums of ${row.layout.days} days, ${row.layout.cells} parts` : "reports", row.habits));
+      const sums = found.find((row) => row.layout && (!layout || Object.entries(layout).every(([key, value]) => row.layout[key] === value)));
+      const shape = sums?.layout;
+      const isMean = question !== "density" && question !== "theta";
+      const reports = found.find((row) => !row.layout);
+      return [[question, ASKED[question]], isMean || !reports ? of(reports) : [reports.percent, "yes"], isMean ? of(sums) : [null, "no"], [shape?.days, shape ? `${shape.periods} × ${shape.days}` : "–"],
+        [shape?.cells, shape ? String(shape.cells) : "–"], [better, MODES[better] || "–"], [reason, reason]];
+    }));
+    [...byId("modes-table").tBodies[0].rows].forEach((row) => { row.cells[6].className = "said"; });
+    byId("habits").hidden = !ways.size;
+    const [first] = ways.values();
+    const names = Object.keys(first || {});
+    const [head] = byId("habits-table").tHead.rows;
+    head.replaceChildren(head.cells[0], ...names.map((name) => { const cell = document.createElement("th"); cell.scope = "col"; said(cell, name); return cell; }));
+    rows(byId("habits-table"), [...ways].map(([way, habits]) => [[way, way], ...names.map((name) => [habits[name], plain(habits[name], 2)])]));
   }
 
   function half(found) { return found.rows.find((row) => row.horizon === found.horizon); }

@@ -570,10 +570,26 @@ def test_the_forecast_is_the_commands(browser: Browser, fleet: Fleet, console: s
             assert [float(str(cell.get_attribute("data-value"))) for cell in cells] == expected
         assert page.locator("#forecast-chart").evaluate(PIXELS) > 300
         assert page.locator("#splits-table .asked th").inner_text() == "8 × 2"
+        assert page.locator("#habits").is_hidden()  # not measured at such an ε
+        _tells_which_mode(page, told["modes"][0]["choices"])
         command = page.locator("#forecast-command").inner_text()
         assert command.startswith("edge-ldp forecast --homes 300 --epsilon 2 --window 8/97")
         assert serious(page) == []
         shoot(page, "plans")
+
+
+def _tells_which_mode(page: Page, choices: list[dict[str, Any]]) -> None:
+    shown = page.locator("#modes-table tbody tr").evaluate_all(CELLS_SHOWN)
+    assert [(cells[0][0], cells[5][0] or None, cells[6][0]) for cells in shown] == [
+        (one["question"], one["better"], one["reason"]) for one in choices
+    ]
+    for one, cells in zip(choices, shown, strict=True):
+        reports = [row["percent"] for row in one["rows"] if row["layout"] is None]
+        sums = [row["percent"] for row in one["rows"] if row["layout"] is not None]
+        if one["layout"] is not None:
+            sums = [row["percent"] for row in one["rows"] if row["layout"] == one["layout"]]
+        for (told, _), expected in zip(cells[1:3], (reports, sums), strict=True):
+            assert [float(told)] == expected[:1] if expected else told == ""
 
 
 def _asked(split: dict[str, Any]) -> dict[str, Any]:
