@@ -9,13 +9,15 @@
 #   --from PATH     what pip installs: this source tree unless given; a service's wheel with the library's beside
 #                   it, or a directory of all wheels for a machine without a network
 #   --root DIR      under another root (an image being built); services are not started there
+#   --image         the agent takes the invitation on the boot partition at its first start:
+#                   /boot/firmware/edge-ldp.invitation, one for each card
 #
 # Running it again upgrades: the configuration and the state are never touched. Needs root and python3-venv.
 set -eu
 
 here=$(cd "$(dirname "$0")/.." && pwd)
-what= action=install from=$here root=
-usage() { sed -n '2,14s/^# \{0,1\}//p' "$0"; exit 2; }
+what= action=install from=$here root= image=
+usage() { sed -n '2,16s/^# \{0,1\}//p' "$0"; exit 2; }
 fail() { echo "install.sh: $1" >&2; exit "${2:-1}"; }
 
 while [ $# -gt 0 ]; do
@@ -23,12 +25,14 @@ while [ $# -gt 0 ]; do
         agent | aggregator) what=$1 ;;
         --remove | --purge) action=${1#--} ;;
         --from) from=${2:?--from needs a path}; shift ;;
+        --image) image=edge-ldp-agent-first.service ;;
         --root) root=${2:?--root needs a directory}; shift ;;
         *) usage ;;
     esac
     shift
 done
 [ -n "$what" ] || usage
+[ -z "$image" ] || [ "$what" = agent ] || usage
 [ "$(id -u)" = 0 ] || fail "needs root: sudo $0 $what" 2
 
 unit=edge-ldp-$what.service
@@ -53,6 +57,8 @@ remove() {
         esac
         rm -f "$root/etc/systemd/system/$each"
     done
+    [ "$what" != agent ] || rm -f "$root/etc/systemd/system/edge-ldp-agent-first.service" \
+        "$root/etc/systemd/system/multi-user.target.wants/edge-ldp-agent-first.service"
     manager daemon-reload
     other=$([ "$what" = agent ] && echo aggregator || echo agent)
     [ -e "$root/etc/systemd/system/edge-ldp-$other.service" ] || rm -rf "$root$venv" "$root/usr/local/bin/edge-ldp"
@@ -91,6 +97,11 @@ install_service() {
     ln -sf "$venv/bin/edge-ldp" "$root/usr/local/bin/edge-ldp"
     for each in $units; do install -m 0644 "$here/config/systemd/$each" "$root/etc/systemd/system/$each"; done
     configure
+    if [ -n "$image" ]; then
+        install -m 0644 "$here/packaging/$image" "$root/etc/systemd/system/$image"
+        install -d "$root/etc/systemd/system/multi-user.target.wants"
+        ln -sf "../$image" "$root/etc/systemd/system/multi-user.target.wants/$image"
+    fi
     manager daemon-reload
     by_hand="next: edit"
     if [ "$what" = agent ]; then

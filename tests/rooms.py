@@ -251,8 +251,8 @@ ROOMS = {
     "aggregator/enrolment": Room(
         "how a fleet comes about: broker's files, certificates, logins, invitations, tokens",
         "edge_ldp/protocol aggregator/config",
-        "cryptography",
-        io="authority.py logins.py tokens.py",
+        "cryptography segno",
+        io="authority.py invitations.py logins.py tokens.py",
     ),
     "aggregator/running": Room(
         "workers, leader, chores, announced sums",

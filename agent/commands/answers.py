@@ -8,7 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from agent.commands.asked_plans import asked_epsilon
+from agent.commands.asked_plans import asked_epsilon, has_namesake
 from agent.commands.asked_sums import given_sums
 from agent.commands.invited import doubt_of_refusing, needed_epsilon
 from agent.commands.places import named, state_place
@@ -64,6 +64,8 @@ def all_answers(  # noqa: PLR0913 (what is known by then)
     }
     if invitation:
         made, password, ca = _invited(args, invitation, common)
+        if invitation.once and not args.take_over:
+            _refuse_namesake(made, password, ca)
     else:
         made, password, ca = _asked(args, talk, common)
     if [one.mode for one in made.sums.values()] == ["sums"] * len(streams):  # no plan is needed
@@ -79,7 +81,29 @@ def _needed(
     if password is None and made.password_file is not None:
         with suppress(OSError):
             password = Path(made.password_file).read_text().strip()
-    broker = Broker(
+    names = [stream.name for stream in made.streams]
+    found = asked_epsilon(_broker(made, password, ca), ca, made.fleet, names)
+    if found:
+        talk.say(f"the broker's plans need ε {found}")
+    return max(found, needed_epsilon(invitation) or found) or None
+
+
+def _refuse_namesake(made: Answers, password: str | None, ca: str | None) -> None:
+    """Raise SetupError where another device has a name that is for one: there is no state of it."""
+    if Path(made.state).exists() or not has_namesake(
+        _broker(made, password, ca), ca, made.fleet, made.device
+    ):
+        return
+    raise SetupError(
+        f"setup: a device was heard as {made.device} already, and this invitation is for one: ask "
+        "the operator for another; nothing was written. If this one takes its place, --take-over: "
+        "what the other kept unsent is lost, a silent window begins, and its ledger at 0; its "
+        "state, brought along with --from, loses nothing"
+    )
+
+
+def _broker(made: Answers, password: str | None, ca: str | None) -> Broker:
+    return Broker(
         made.host,
         made.port,
         own_name(),
@@ -89,11 +113,6 @@ def _needed(
         ca_file=None if ca else made.ca_file,
         connect_timeout_s=ASKING_S,
     )
-    names = [stream.name for stream in made.streams]
-    found = asked_epsilon(broker, ca, made.fleet, names)
-    if found:
-        talk.say(f"the broker's plans need ε {found}")
-    return max(found, needed_epsilon(invitation) or found) or None
 
 
 def _epsilon(

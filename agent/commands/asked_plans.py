@@ -1,13 +1,13 @@
-"""Which ε the plans of a fleet need, asked of its broker before `setup` writes anything.
+"""What a fleet's broker tells before `setup` writes anything: the ε of its plans, and a namesake.
 
 What the invitation says of it may be old, and who sets up by hand has none. Nothing is sent but a
 login and a subscription; a broker that cannot be asked is no obstacle, as all is tried at the end.
-Source: docs/faults.md, PLN-20.
+Source: docs/faults.md, PLN-20, AGT-37.
 """
 
 import asyncio
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from decimal import ROUND_UP, Context, Decimal
@@ -38,13 +38,34 @@ def asked_epsilon(broker: Broker, ca: str | None, fleet: str, names: Sequence[st
         payloads.update(await retained_plans(link, fleet, names, WAIT_S))
         return []
 
+    _asked(broker, ca, use)
+    return epsilon_of(payloads)
+
+
+def has_namesake(broker: Broker, ca: str | None, fleet: str, device: str) -> bool:
+    """Say whether a device of this name was ever heard: its last status is kept."""
+    found = False
+
+    async def use(link: Link) -> list[Finding]:
+        nonlocal found
+        await link.subscribe([topic(fleet, "status", device)])
+        with suppress(TimeoutError):
+            async with asyncio.timeout(WAIT_S):
+                found = bool((await link.receive()).payload)
+        return []
+
+    _asked(broker, ca, use)
+    return found
+
+
+def _asked(broker: Broker, ca: str | None, use: Callable[[Link], Awaitable[list[Finding]]]) -> None:
+    """Use a link to the broker, if there can be one."""
     with tempfile.TemporaryDirectory() as place:
         if ca is not None:
             file = Path(place, "ca.pem")
             file.write_text(ca)
             broker = replace(broker, ca_file=str(file))
         asyncio.run(try_broker(broker, [], use))
-    return epsilon_of(payloads)
 
 
 def epsilon_of(payloads: Mapping[str, bytes]) -> Decimal:

@@ -74,6 +74,10 @@ def _add_setup(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     sub.add_argument(
         "--invitation", help="what the fleet's operator gave you: a file, its text, or - (stdin)"
     )
+    text = "delete the invitation's file once all of it was tried and works"
+    sub.add_argument("--forget-invitation", action="store_true", help=text)
+    text = "take the place of a device that took the invitation before"
+    sub.add_argument("--take-over", action="store_true", help=text)
     text = "a trial's file: setup moves all of it, with what it reported, to -c (and --state)"
     sub.add_argument("--from", dest="trial", type=Path, metavar="FILE", help=text)
     sub.add_argument("--port", help=PORT_HELP)

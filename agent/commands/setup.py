@@ -9,6 +9,7 @@ overwritten, and nothing is written before it parses.
 import argparse
 import os
 import sys
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -36,6 +37,7 @@ from agent.state.state_file import refuse_place
 from edge_ldp.arguments import whole_number
 from edge_ldp.protocol.invitation import Invitation, parse_invitation
 from edge_ldp.protocol.strict_json import MAX_BYTES, MessageError
+from edge_ldp.service.home_time import home_time
 
 EXIT_NO_METER = 3
 UNIT = Path("/etc/systemd/system/edge-ldp-agent.service")
@@ -43,7 +45,7 @@ _OF_A_TRIAL: dict[str, object] = {
     **dict.fromkeys(("invitation", "port", "fleet", "device", "broker", "username", "epsilon")),
     **dict.fromkeys(("password_file", "ca_file", "ceiling", "fuse")),
     **dict.fromkeys(("give", "days", "share", "least_b")),
-    **dict.fromkeys(("no_tls", "allow_plaintext"), False),
+    **dict.fromkeys(("no_tls", "allow_plaintext", "forget_invitation", "take_over"), False),
     "set": [],
     "reports": 8,
     "slots": 97,
@@ -171,8 +173,9 @@ def _write(
 def conclude(args: argparse.Namespace, talk: Talk, *, failed: bool) -> int:
     """Say what is next, or what is to be mended first; return the exit code."""
     talk.say("")
-    if args.invitation and not _is_text(args.invitation) and args.invitation != "-":
-        talk.say(f"The invitation is used up: delete {args.invitation}, which holds the password.")
+    file = None if _is_text(args.invitation or "-") else args.invitation
+    if file not in (None, "-") and not (args.forget_invitation and not failed and _forget(file)):
+        talk.say(f"The invitation is used up: delete {file}, which holds the password.")
     if failed:
         talk.say(f"fix what fails, then: edge-ldp agent check --live -c {args.config}")
         return EXIT_FAILS
@@ -180,6 +183,20 @@ def conclude(args: argparse.Namespace, talk: Talk, *, failed: bool) -> int:
     command = "sudo systemctl enable --now edge-ldp-agent"
     talk.say("next: " + (command if is_system else f"edge-ldp agent run -c {args.config}"))
     return EXIT_OK
+
+
+def _forget(file: str) -> bool:
+    """Delete an invitation that was taken, over its bytes; return whether it is gone."""
+    try:
+        with Path(file).open("r+b") as used:
+            size = os.fstat(used.fileno()).st_size
+            used.write(bytes(size))
+            used.flush()
+            os.fsync(used.fileno())
+        Path(file).unlink()
+    except OSError:
+        return False
+    return True
 
 
 def _invitation(args: argparse.Namespace, talk: Talk) -> Invitation | None:
@@ -198,6 +215,9 @@ def _invitation(args: argparse.Namespace, talk: Talk) -> Invitation | None:
         if exc.reason != "version":
             fault = f"is it whole? If not, ask the operator for it again ({exc})"
         raise SetupError(f"{shown}: {fault}") from None
+    if found.expires_s is not None and time.time() > found.expires_s:
+        until = home_time(found.expires_s, "%Y-%m-%d %H:%M")
+        raise SetupError(f"{shown}: it was good until {until}; ask the operator for another one")
     talk.say(f"invited into fleet {found.fleet} as {found.device}, broker {found.broker.host}")
     return found
 

@@ -31,11 +31,27 @@ class InvitedDevices(AnswerPart, frozen=True, kw_only=True):
     """What `devices invite` answers.
 
     directory; devices[]: device, file of its invitation; broker_told: whether the broker reads its
-    passwords again by itself.
+    passwords again by itself; expires_s: until when they are good, or null; replaced[]: those of
+    which another device was heard before, whose state is lost unless it moves along.
     """
 
     directory: str
     devices: list[InvitedDevice]
+    broker_told: bool
+    expires_s: Seconds | None
+    replaced: list[str]
+
+
+class EndedInvitations(AnswerPart, frozen=True, kw_only=True):
+    """What `devices expire` answers.
+
+    ended[]: devices whose invitation ran out unused, so that their login ended; used[]: devices
+    that were heard in time; open[]: device, until_s; broker_told as of `devices invite`.
+    """
+
+    ended: list[str]
+    used: list[str]
+    open: dict[str, Seconds]
     broker_told: bool
 
 

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from aggregator.answers.changes import InvitedDevice, InvitedDevices
+from aggregator.answers.changes import EndedInvitations, InvitedDevice, InvitedDevices
+from aggregator.answers.units import clock_text
 from aggregator.commands.asking import Shown, add_command
-from aggregator.commands.common import changing, make_clock, names
+from aggregator.commands.common import changing, make_clock, names, reading
 from aggregator.commands.member_files import read_members
 from aggregator.config import ConfigError
 from aggregator.counting.members import Wish, named_wishes
-from aggregator.enrolment.invitations import ENDING, invitation
+from aggregator.enrolment.invitations import (
+    ENDING,
+    MOST_IN_QR,
+    QrForm,
+    invitation,
+    keep_running_out,
+    qr_picture,
+    running_out,
+)
 from aggregator.enrolment.logins import (
     changing_logins,
     hashed,
@@ -22,7 +33,9 @@ from aggregator.enrolment.logins import (
 from aggregator.enrolment.texts import AGGREGATOR, SIMULATOR
 from aggregator.errors import MemberError
 from aggregator.plans.signing import read_seal
-from aggregator.store.registry import apply
+from aggregator.store.registry import apply, listed
+from edge_ldp.arguments import whole_number
+from edge_ldp.extras import pip_install
 
 if TYPE_CHECKING:
     import argparse
@@ -32,6 +45,12 @@ if TYPE_CHECKING:
     from aggregator.config import AggregatorConfig, DevicesTable
     from edge_ldp.protocol.invitation import Invitation
 
+DAY_S = 86_400
+LOST = (
+    "heard before: {}. A device that takes such an invitation anew begins with a silent window and "
+    "a ledger at 0; what the one before kept unsent is lost, and so is a period that it was adding "
+    "up, unless its state moves along: edge-ldp agent setup --from"
+)
 RELOAD = (
     "tell the broker to read its passwords again: start it, or where it runs as a service: "
     "systemctl reload mosquitto"
@@ -44,24 +63,68 @@ def invite(args: argparse.Namespace) -> int:
     with changing(args) as (config, session):
         table = _devices_table(args, config)
         ca, keys = _authority(args, table), _plan_keys(args, config)
-        with changing_logins(Path(table.passwords_file)) as logins:
+        now_s = int(make_clock(config).now())
+        expires_s = None if args.days is None else now_s + args.days * DAY_S
+        kept = Path(table.passwords_file)
+        with changing_logins(kept) as logins:
             _refuse_known(wishes, logins, again=args.again)
+            until_s = running_out(kept)
             passwords = {wish.device: new_password() for wish in wishes}
             logins.update({device: hashed(word) for device, word in passwords.items()})
             made = [
                 invitation(config, table, device, word, ca=ca, plan_keys=keys)
                 for device, word in passwords.items()
             ]
+            made = [replace(one, expires_s=expires_s, once=args.once) for one in made]
             files = _write(args, made)
-        apply(session, wishes, int(make_clock(config).now()))
+            others = {name: at_s for name, at_s in until_s.items() if name not in passwords}
+            mine = {} if expires_s is None else dict.fromkeys(passwords, expires_s)
+            if others | mine != until_s:
+                keep_running_out(kept, others | mine)
+        apply(session, wishes, now_s)
     is_told = tell_broker(table.pid_file)
     pairs = zip(passwords, files, strict=True)
     view = InvitedDevices(
         directory=str(_place(args)),
         devices=[InvitedDevice(device=device, file=file) for device, file in pairs],
         broker_told=is_told,
+        expires_s=expires_s,
+        replaced=sorted(_heard(args) & set(passwords)) if args.again else [],
     )
     return Shown(view, lambda: _text(view)).show(args)
+
+
+def expire(args: argparse.Namespace) -> int:
+    """End the logins of invitations that ran out before their device was heard."""
+    heard = _heard(args)
+    with changing(args) as (config, session):
+        kept, now_s = (
+            Path(_devices_table(args, config).passwords_file),
+            int(make_clock(config).now()),
+        )
+        with changing_logins(kept) as logins:
+            until_s = running_out(kept)
+            used = sorted(until_s.keys() & heard)
+            ended = sorted(d for d, at_s in until_s.items() if at_s < now_s and d not in heard)
+            for device in ended:
+                logins.pop(device, None)
+            left = {d: at_s for d, at_s in until_s.items() if d not in {*used, *ended}}
+            if left != until_s:
+                keep_running_out(kept, left)
+        apply(session, named_wishes(ended, revoked=True), now_s)
+        is_told = bool(ended) and tell_broker(_devices_table(args, config).pid_file)
+    view = EndedInvitations(ended=ended, used=used, open=left, broker_told=is_told)
+    lines = [f"{len(ended)} ran out unused, and their logins ended: {names(ended)}"] * bool(ended)
+    lines += [f"{len(used)} were used: {names(used)}"] * bool(used)
+    lines += [f"{device}: good until {clock_text(at_s)}" for device, at_s in sorted(left.items())]
+    lines += [RELOAD] * (bool(ended) and not is_told)
+    return Shown(view, lambda: "\n".join([*(lines or ["no invitation runs out"]), ""])).show(args)
+
+
+def _heard(args: argparse.Namespace) -> set[str]:
+    """Return the devices of which any status came."""
+    with reading(args) as (_, reader):
+        return {one.device for one in listed(reader) if one.state != "unknown"}
 
 
 def end_logins(config: AggregatorConfig, devices: Iterable[str]) -> tuple[list[str], bool]:
@@ -140,6 +203,8 @@ def _write(args: argparse.Namespace, made: Sequence[Invitation]) -> list[str]:
             file = place / f"{one.device}{ENDING}"
             write_secret(file, one.to_json().decode() + "\n")
             files.append(str(file))
+            if args.qr is not None:
+                _write_qr(file.with_suffix(f".{args.qr}"), one, args.qr)
         if args.texts is not None:
             lines = [f"{one.device},{one.to_text()}" for one in made]
             write_secret(args.texts, "\n".join(["device,text", *lines, ""]))
@@ -149,6 +214,21 @@ def _write(args: argparse.Namespace, made: Sequence[Invitation]) -> list[str]:
     return files
 
 
+def _write_qr(file: Path, made: Invitation, form: QrForm) -> None:
+    text = made.to_text()
+    if len(text) > MOST_IN_QR:
+        expected = (
+            f"expected an invitation of {MOST_IN_QR} characters, not {len(text)}: a shorter ca_file"
+        )
+        raise ConfigError("arguments", "--qr", expected)
+    try:
+        picture = qr_picture(text, form)
+    except ModuleNotFoundError as exc:
+        expected = f"expected the extra `qr` beside it: {pip_install('edge-ldp-aggregator[qr]')}"
+        raise ConfigError("arguments", "--qr", expected) from exc
+    write_secret(file, picture)
+
+
 def _text(view: InvitedDevices) -> str:
     devices = [one.device for one in view.devices]
     lines = [
@@ -156,6 +236,11 @@ def _text(view: InvitedDevices) -> str:
         f"one file each in {view.directory}: a secret; bring it to the device, then there:",
         f"  edge-ldp agent setup --invitation {devices[0]}{ENDING}",
     ]
+    if view.expires_s is not None:
+        until = clock_text(view.expires_s)
+        lines.append(f"good until {until} UTC; `devices expire` then ends what nobody used")
+    if view.replaced:
+        lines += wrap(LOST.format(names(view.replaced)), 90)
     if not view.broker_told:
         lines.append(RELOAD)
     return "\n".join([*lines, ""])
@@ -171,4 +256,9 @@ def add(below: Commands) -> None:
     sub.add_argument("--group", help="the group to put them into")
     sub.add_argument("--again", action="store_true", help="also those that have a login: a new one")
     sub.add_argument("--to", type=Path, metavar="DIR", help="for the files (beside the TOML)")
+    sub.add_argument("--days", type=whole_number, metavar="N", help="they are good for so long")
+    text = "setup refuses a second device under the name, unless it says --take-over"
+    sub.add_argument("--once", action="store_true", help=text)
+    sub.add_argument("--qr", choices=["svg", "png"], help="also a picture of each, for a camera")
     sub.add_argument("--texts", type=Path, metavar="FILE", help="also a CSV of texts for QR codes")
+    add_command(below, expire, EndedInvitations)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from starlette.responses import JSONResponse
 
 from aggregator.config import is_loopback
+from aggregator.enrolment.tokens import HEALTH
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 COOKIE = "edge_ldp_console"
 FREE = ("/login", "/static/")  # paths for which no token is asked
 MACHINES = ("/api/", "/metrics", "/events")  # a program asks: no page to log in
+HEALTH_PATHS = ("/api/v1/devices", "/logout")  # no figure is told there
 POSTS = ("/login", "/logout")
 TRY_COST = 20  # requests that a token that is nobody's costs
 MOST_CLIENTS = 10_000
@@ -107,14 +109,21 @@ class Guard:
         if self._owner is not None:
             token = token_of(headers)
             found = None if token is None else await self._owner(token)
-            if found is not None and found.code:
-                return 503, found.err, {}
-            if found is not None and found.out:
-                client = f"token {found.out.decode()}"
-            elif not path.startswith(FREE):
+            if found is not None and (found.code or found.out):
+                return self._refusal_of(found, path)
+            if not path.startswith(FREE):
                 return self._ask_for_token(path, client, is_wrong=token is not None)
         cost = TRY_COST if (path, method) == ("/login", "POST") else 1
         return _too_many(self._rates.wait_s(client, cost))
+
+    def _refusal_of(self, found: Reply, path: str) -> tuple[int, str, dict[str, str]] | None:
+        """Return why somebody with a token is not let through, None: he is."""
+        if found.code:
+            return 503, found.err, {}
+        owner = found.out.decode()
+        if owner.endswith(f" {HEALTH}") and path not in HEALTH_PATHS:
+            return 403, f"this token shows devices' health alone: {HEALTH_PATHS[0]}", {}
+        return _too_many(self._rates.wait_s(f"token {owner}", 1))
 
     def _ask_for_token(
         self, path: str, client: str, *, is_wrong: bool

@@ -160,7 +160,7 @@ class _Server(uvicorn.Server):
 
 def make(args: argparse.Namespace) -> int:
     """Make a token, shown once: only its hash is kept."""
-    token = _tokens(args).make(args.name, int(time.time()))
+    token = _tokens(args).make(args.name, int(time.time()), health=args.health)
     sys.stdout.write(f"{token}\n")
     sys.stderr.write(f"token of {args.name}: it is shown this once, and let in at once\n")
     return 0
@@ -211,6 +211,10 @@ def _parser() -> argparse.ArgumentParser:
         required=True, metavar="COMMAND"
     )
     for command in (make, revoke):
-        add_command(below, command).add_argument("name", help="a-z 0-9 . _ -")
+        sub = add_command(below, command)
+        sub.add_argument("name", help="a-z 0-9 . _ -")
+        if command is make:
+            told = "for /api/v1/devices alone, as an installer: how devices are, and no figure"
+            sub.add_argument("--health", action="store_true", help=told)
     add_command(below, list_, ConsoleTokens)
     return top

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from io import BytesIO
+from typing import TYPE_CHECKING, Literal
 
+from aggregator.config import ConfigError
+from aggregator.enrolment.logins import write_secret
 from edge_ldp.protocol.invitation import Invitation, InvitedBroker, InvitedStream, InvitedSums
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from aggregator.config import AggregatorConfig, DevicesTable
     from aggregator.config.streams import HomeSums
 
 ENDING = ".invitation"
+MOST_IN_QR = 2953
+"""Bytes of the largest code, with the least correction: a chain of certificates may be above it."""
+
+QrForm = Literal["svg", "png"]
 
 
 def invitation(  # noqa: PLR0913 (what an invitation is made of)
@@ -45,6 +55,45 @@ def invitation(  # noqa: PLR0913 (what an invitation is made of)
             for stream in config.streams
         ),
     )
+
+
+def running_out(passwords_file: Path) -> dict[str, int]:
+    """Return until when invitations that run out are good, by device; raises ConfigError.
+
+    Kept beside the logins, and changed with them alone (`changing_logins`).
+    """
+    path = _beside(passwords_file)
+    try:
+        found = json.loads(path.read_bytes())
+        return {str(device): int(until_s) for device, until_s in found.items()}
+    except FileNotFoundError:
+        return {}
+    except OSError as exc:
+        expected = f"expected a readable file ({exc.strerror})"
+    except (ValueError, TypeError, AttributeError):
+        expected = "expected what `devices invite --days` keeps: delete it, and nothing runs out"
+    raise ConfigError(str(path), "invitations", expected)
+
+
+def keep_running_out(passwords_file: Path, until_s: dict[str, int]) -> None:
+    """Keep until when they are good; raises OSError."""
+    write_secret(_beside(passwords_file), json.dumps(until_s, indent=1) + "\n")
+
+
+def qr_picture(text: str, form: QrForm) -> bytes:
+    """Return an invitation's text as a picture for a camera: as secret as it is.
+
+    Raises ModuleNotFoundError without the extra `qr`.
+    """
+    import segno  # noqa: PLC0415 (an extra)
+
+    made = BytesIO()
+    segno.make(text, micro=False, boost_error=False, error="l").save(made, kind=form, scale=4)
+    return made.getvalue()
+
+
+def _beside(passwords_file: Path) -> Path:
+    return passwords_file.with_name(passwords_file.name + ".invited")
 
 
 def _sums(wanted: HomeSums | None) -> InvitedSums | None:

@@ -74,12 +74,12 @@ def tell_broker(pid_file: str | None) -> bool:
     return False
 
 
-def write_secret(path: Path, text: str, *, like: Path | None = None) -> None:
+def write_secret(path: Path, text: str | bytes, *, like: Path | None = None) -> None:
     """Write a file that only its owner may read, whole or not at all; owner and mode as `like`."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with os.fdopen(handle, "w") as file:
-            file.write(text)
+        with os.fdopen(handle, "wb") as file:
+            file.write(text.encode() if isinstance(text, str) else text)
             file.flush()
             os.fchmod(file.fileno(), MODE)
             if like is not None and like.exists():

@@ -1,7 +1,8 @@
 """Tokens that let somebody look: kept as hashes, shown once, listed and revoked by name.
 
-The file has a JSON object of names: sha256 of the token, when it was made (seconds UTC). A token is
-256 bits of the system's randomness, so a plain hash of it tells nothing.
+The file has a JSON object of names: sha256 of the token, when it was made (seconds UTC), and if it
+is for devices' health alone, as an installer's. A token is 256 bits of the system's randomness, so
+a plain hash of it tells nothing.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}")
 PREFIX = "ldp_"
+HEALTH = "health"  # how a token is marked that is for it alone
 _BYTES = 32
 _OTHERS = 0o077
 
@@ -59,7 +61,7 @@ class Tokens:
             raise self._wrong(f"a readable file ({exc.strerror})") from exc
         return self._kept
 
-    def make(self, name: str, now_s: int) -> str:
+    def make(self, name: str, now_s: int, *, health: bool = False) -> str:
         """Keep a new token under a name and return it; raises ConfigError."""
         if not NAME.fullmatch(name):
             raise ConfigError("console tokens", "name", "expected a-z 0-9 . _ -, 64 at most")
@@ -67,7 +69,8 @@ class Tokens:
             raise ConfigError("console tokens", name, "expected a new name: revoke this one first")
         drawn = base64.urlsafe_b64encode(os.urandom(_BYTES)).decode().rstrip("=")
         token = PREFIX + drawn
-        self._write({**self.all(), name: {"sha256": _digest(token), "made_s": now_s}})
+        row = {"sha256": _digest(token), "made_s": now_s, HEALTH: health}
+        self._write({**self.all(), name: row})
         return token
 
     def revoke(self, name: str) -> bool:
@@ -89,7 +92,11 @@ class Tokens:
         try:
             found = json.loads(text)
             return {
-                str(name): {"sha256": str(row["sha256"]), "made_s": int(row["made_s"])}
+                str(name): {
+                    "sha256": str(row["sha256"]),
+                    "made_s": int(row["made_s"]),
+                    HEALTH: bool(row.get(HEALTH, False)),
+                }
                 for name, row in found.items()
             }
         except (ValueError, KeyError, TypeError, AttributeError) as exc:

@@ -75,7 +75,8 @@ class InvitedStream:
 class Invitation:
     """One device's way into a fleet; `plan_keys` are public keys in hex, () takes unsigned plans.
 
-    `username` is the device's name wherever the shipped access list is used.
+    `username` is the device's name wherever the shipped access list is used. `expires_s`: seconds
+    since 1970 after which nobody is to take it; None: never. `once`: no second device is to.
     """
 
     fleet: str
@@ -85,6 +86,8 @@ class Invitation:
     password: str = field(repr=False)
     plan_keys: tuple[str, ...]
     streams: tuple[InvitedStream, ...]
+    expires_s: int | None = None
+    once: bool = False
 
     def to_json(self) -> bytes:
         """Return the invitation's one line, without its end."""
@@ -103,6 +106,8 @@ class Invitation:
                 "username": self.username,
                 "password": self.password,
                 "plan_keys": list(self.plan_keys),
+                **({} if self.expires_s is None else {"expires_s": self.expires_s}),
+                **({"once": True} if self.once else {}),
                 "streams": [
                     {
                         "name": one.name,
@@ -161,7 +166,16 @@ def _checked(found: Fields) -> Invitation:
         password=found.text("password", 1024),
         plan_keys=_keys(found),
         streams=streams,
+        expires_s=found.integer("expires_s", 0, _VALUE) if "expires_s" in found.raw() else None,
+        once=_once(found),
     )
+
+
+def _once(found: Fields) -> bool:
+    once = found.raw().get("once", False)
+    if not isinstance(once, bool):
+        raise MessageError("value", "once", "true or false")
+    return once
 
 
 def _broker(found: Fields) -> InvitedBroker:

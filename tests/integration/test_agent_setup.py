@@ -137,6 +137,52 @@ async def test_an_invitation_and_a_port_make_a_configuration_that_works(
     assert set(found[0]) == {"what", "outcome", "told", "remedy"}
 
 
+def first_start(place: Path, *more: str | Path) -> list[str]:
+    """Return what an image's unit runs, with its boot partition and /etc in a directory."""
+    text = (Path(__file__).parents[2] / "packaging" / "edge-ldp-agent-first.service").read_text()
+    line, start = (
+        one.partition("=")[2] for one in text.splitlines() if one.startswith("ExecStart=")
+    )
+    assert start == "systemctl enable --now --no-block edge-ldp-agent.service"
+    _, agent, *words = shlex.split(line)
+    assert agent == "agent"
+    boot, etc = "/boot/firmware/", "/etc/edge-ldp/"
+    assert f"ConditionPathExists={boot}edge-ldp.invitation" in text
+    words = [one.replace(boot, f"{place}/").replace(etc, f"{place}/etc/") for one in words]
+    return [*words, *map(str, more)]
+
+
+async def test_AGT_37_an_image_takes_its_invitation_once_a_meter_is_there(
+    tmp_path: Path, broker: RealBroker
+) -> None:
+    """It is tried again until all works; then the invitation is gone, and a second one refused."""
+    await publish_plan(broker.port)
+    file = tmp_path / "edge-ldp.invitation"
+    text = replace(invitation(broker.port), once=True, expires_s=int(time.time()) + 3600).to_json()
+    file.write_bytes(text)
+    (tmp_path / "etc").mkdir()
+    (tmp_path / "etc" / "agent.toml").write_text("# an example\n")
+    words = first_start(tmp_path, "--port", tmp_path / "meter", "--clock", "assume", *FUSE)
+    assert command(*words).returncode in (3, 4)
+    assert file.read_bytes() == text
+    with meter(tmp_path / "meter"):
+        done = command(*words)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert not file.exists()
+        assert "delete" not in done.stdout
+        assert load_config(tmp_path / "etc" / "agent.toml").device.id == DEVICE
+        link = await open_link(Broker("127.0.0.1", broker.port, "one of that name"))
+        await link.publish(f"edge-ldp/v1/{FLEET}/status/{DEVICE}", b"{}", retain=True)
+        await link.close()
+        file.write_bytes(text)
+        again = command(*words)
+        assert again.returncode == 4
+        assert f"a device was heard as {DEVICE} already" in again.stderr
+        assert "what the other kept unsent is lost" in again.stderr
+        assert file.exists()
+        assert command(*words, "--take-over").returncode == 0
+
+
 def test_what_is_written_where_the_service_looks_is_its_own_also_by_a_name_from_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -13,17 +13,21 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
 from aggregator.config import load_config, read_password
+from aggregator.counting.refusals import Rules
+from aggregator.intake.intake import commit
 from aggregator.main import main
 from aggregator.running.service import make_broker
+from aggregator.store.opening import open_store
 from edge_ldp.protocol.invitation import parse_invitation
-from edge_ldp.protocol.messages import topic
+from edge_ldp.protocol.messages import Status, topic
 from edge_ldp.protocol.plan import parse_plan
 from edge_ldp.protocol.signing import Keyring
-from edge_ldp.service.mqtt import Broker, LinkLostError, RefusedError, open_link
+from edge_ldp.service.mqtt import Broker, LinkLostError, Message, RefusedError, open_link
 from edge_ldp.service.verify import verify
 from tests import needs
 from tests.disk import place
@@ -106,6 +110,16 @@ def fleet(capsys: pytest.CaptureFixture[str]) -> Iterator[Fleet]:
     made = Fleet(capsys)
     yield made
     made.close()
+
+
+def heard(fleet: Fleet, name: str) -> None:
+    """Let a device's first status be committed."""
+    said = Status("online", "1", ()).to_json()
+    rules = Rules(streams={}, devices=None, max_devices=9, window_s=9, tolerance_s=9, now_s=1.8e9)
+    store = open_store(load_config(fleet.config), str(fleet.config))
+    message = Message(topic("street", "status", name), said)
+    commit(store, fleet="street", messages=[message], rules=rules, name=uuid4())
+    store.close()
 
 
 def invited(fleet: Fleet, name: str) -> Broker:
@@ -295,6 +309,48 @@ def test_a_broker_that_cannot_be_told_is_said(fleet: Fleet) -> None:
     fleet.devices("invite", "home-1", "--again")
     after = (fleet.config.parent / "invitations" / "home-1.invitation").read_bytes()
     assert parse_invitation(before).password != parse_invitation(after).password
+
+
+def test_AGT_37_invitations_that_run_out_unused_end_and_a_new_device_is_told_what_it_loses(
+    fleet: Fleet,
+) -> None:
+    fleet.setup("--fleet", "street")
+    said = fleet.devices("invite", "home-1", "home-2", "home-3", "--days", "14", "--once")
+    assert "good until " in said
+    place = fleet.config.parent / "invitations"
+    found = parse_invitation((place / "home-1.invitation").read_bytes())
+    assert found.once
+    assert found.expires_s is not None
+    fleet.devices("invite", "home-2", "--again")  # and for ever
+    config = load_config(fleet.config)
+    assert config.devices is not None
+    logins = Path(config.devices.passwords_file)
+    kept = logins.with_name(logins.name + ".invited")
+    assert json.loads(kept.read_text()) == dict.fromkeys(("home-1", "home-3"), found.expires_s)
+    kept.write_text(json.dumps({"home-1": 1, "home-3": found.expires_s}))
+    view = json.loads(fleet.devices("expire", "--json"))
+    assert view == {"ended": ["home-1"], "used": [], "open": {"home-3": found.expires_s},
+                    "broker_told": False}  # fmt: skip
+    names = [line.partition(":")[0] for line in logins.read_text().splitlines()]
+    assert {"home-2", "home-3"} <= set(names)
+    assert "home-1" not in names
+    heard(fleet, "home-3")
+    assert "1 were used: home-3" in fleet.devices("expire")
+    assert "no invitation runs out" in fleet.devices("expire")
+    told = " ".join(fleet.devices("invite", "home-3", "home-2", "--again").split())
+    assert "heard before: home-3. A device that takes such an invitation anew begins with" in told
+
+
+def test_an_invitation_is_a_picture_that_a_camera_reads(fleet: Fleet) -> None:
+    segno = pytest.importorskip("segno")
+    fleet.setup("--fleet", "street", "--host", "localhost")
+    fleet.devices("invite", "home-1", "--qr", "svg")
+    place = fleet.config.parent / "invitations"
+    picture = place / "home-1.svg"
+    assert picture.stat().st_mode & 0o777 == 0o600
+    text = parse_invitation((place / "home-1.invitation").read_bytes()).to_text()
+    code = segno.make(text, micro=False, boost_error=False, error="l")
+    assert f'width="{(code.symbol_size()[0]) * 4}"' in picture.read_text()
 
 
 def test_thousands_are_invited_from_a_file_with_texts_for_qr_codes(fleet: Fleet) -> None:

@@ -73,6 +73,17 @@ def test_a_machine_without_a_serial_port_is_told_what_to_do(
     )
 
 
+def test_AGT_37_an_invitation_that_ran_out_is_refused_by_its_date(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr(found_meter, "list_ports", list)
+    text = replace(INVITED, expires_s=1_700_000_000).to_text()
+    assert main(["setup", "-c", f"{tmp_path}/agent.toml", "--yes", "--invitation", text]) == 4
+    said = capsys.readouterr().err
+    assert "--invitation: it was good until 2023-11-1" in said
+    assert "ask the operator for another one" in said
+
+
 def cut(text: str) -> Iterator[list[str]]:
     """Give what is left of a text that was cut at its end, at each place."""
     return ([text[:at]] for at in range(len(text)))

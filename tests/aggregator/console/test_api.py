@@ -91,7 +91,7 @@ NOT_ASKED = {  # commands that print JSON, and why the API has no question for t
     "they change the store, or files": {
         *("setup", "migrate", "backup", "restore", "streams retire", "streams reinstate"),
         *(f"devices {one}" for one in ("enrol", "revoke", "reinstate", "group", "quarantine")),
-        *(f"devices {one}" for one in ("release", "invite", "import")),
+        *(f"devices {one}" for one in ("release", "invite", "import", "expire")),
         *(f"plan {one}" for one in ("publish", "repair", "hold", "release")),
     }
 }

@@ -126,6 +126,11 @@ def test_a_token_is_shown_once_kept_as_a_hash_and_revoked_at_once(
         assert "samesite=strict" in told
         assert client.get("/").status_code == 200
         assert client.post("/login", content=b"x" * 5000).status_code == 413
+        assert main(["tokens", "make", *file, "--health", "fitter"]) == 0
+        fitter = {"authorization": f"Bearer {capsys.readouterr().out.strip()}"}
+        assert "devices" in client.get("/api/v1/devices", headers=fitter).json()
+        for path in ("/", "/devices", "/api/v1/status", "/api/v1/completeness", "/metrics"):
+            assert client.get(path, headers=fitter).status_code == 403, path
         assert main(["tokens", "list", *file, "--json"]) == 0
         assert '"name": "alice"' in capsys.readouterr().out
         assert main(["tokens", "revoke", *file, "alice"]) == 0

@@ -54,6 +54,12 @@ def test_it_is_read_back_from_its_line_and_from_its_qr_text() -> None:
     assert parse_invitation(wrapped.encode()) == INVITATION
 
 
+def test_until_when_and_for_how_many_it_is_good_is_read_back() -> None:
+    assert "once" not in INVITATION.to_json().decode()
+    limited = replace(INVITATION, expires_s=1_800_000_000, once=True)
+    assert parse_invitation(limited.to_json()) == limited
+
+
 def test_it_shows_no_password_and_no_certificate() -> None:
     shown = repr(INVITATION)
     assert INVITATION.password not in shown
@@ -85,6 +91,9 @@ WRONG: list[tuple[str, Any, str]] = [
     ("broker.ca", "ca.pem", "broker.ca"),
     ("password", "two\nlines", "password"),
     ("plan_keys", ["AB" * 32], "plan_keys[0]"),
+    ("expires_s", "tomorrow", "expires_s"),
+    ("expires_s", -1, "expires_s"),
+    ("once", 1, "once"),
     ("plan_keys", [7], "plan_keys[0]"),
     ("streams", [], "streams"),
     ("streams.0.ceiling", 0, "streams[0].ceiling"),
