@@ -32,7 +32,6 @@ from tests.integration.agent_bench import (
     WAIT_S,
     Agent,
     Hub,
-    allowed_kib,
     cpu_s,
     fast_clock,
     listening,
@@ -44,7 +43,6 @@ from tests.integration.agent_bench import (
 )
 from tests.integration.conftest import OPEN, RealBroker
 
-GONE = ": gone"  # of the port; a state in memory is gone with a reboot
 SLOTS_10 = "jitter_s = 0\nreceipt_interval_s = 9000"
 FORGETFUL = OPEN.replace("persistence true", "persistence false")
 
@@ -245,31 +243,6 @@ async def test_flooded_with_plans_of_dear_tables_the_agent_misses_no_slot_PLN_16
     assert grown < 4096
 
 
-async def test_an_unplugged_meter_is_waited_for_quietly_and_read_again_SER_08_SER_09(
-    tmp_path: Path, broker: RealBroker
-) -> None:
-    agent = Agent(tmp_path / "a", broker, fast_clock(100), sending=SLOTS_10)
-    async with listening(broker) as hub, playing(agent):
-        await hub.publish(make_plan())
-        agent.start()
-        await until(lambda: len(hub.slots(agent.device)) >= 3)
-        assert agent.process is not None
-        agent.port.unplug()
-        await until(lambda: GONE in agent.log.read_text())
-        gone = made(agent)
-        used = cpu_s(agent.process.pid)
-        await asyncio.sleep(1.5)
-        assert cpu_s(agent.process.pid) - used <= 0.5  # a busy loop: 1.5
-        assert agent.process.poll() is None
-        assert made(agent) <= gone + 1
-        agent.port.plug()  # under another kernel number, with the same stable name
-        await until(lambda: len(hub.slots(agent.device)) >= gone + 3)
-        await part(hub, agent)
-    log = agent.log.read_text()
-    assert log.count(GONE) == 1
-    assert log.count(": open") == 2
-
-
 def dirty(k: int, telegram: bytes) -> bytes:
     """Spoil a telegram: noise before it, a wrong CRC, another meter's; every fourth is clean."""
     if k % 4 == 0:
@@ -428,25 +401,6 @@ def fits(past: list[int], due: list[int], first: int) -> bool:
     """Say whether no 97 slots hold more than 8 of what was made, and what is due from a slot on."""
     slots = sorted([*past, *(slot for slot in due if slot >= first)])
     return all(after - before >= 97 for before, after in zip(slots, slots[8:], strict=False))
-
-
-async def test_the_idle_agent_needs_at_most_32_MiB_and_no_numpy(
-    tmp_path: Path, broker: RealBroker
-) -> None:
-    """Connected, with a plan and a meter that sends; see test_main for what it imports."""
-    agent = Agent(tmp_path / "a", broker, fast_clock(200), sending=SLOTS_10, command=PATIENT_AGENT)
-    async with listening(broker) as hub, playing(agent):
-        await hub.publish(make_plan())
-        agent.start()
-        await until(lambda: len(hub.slots(agent.device)) >= 3)
-        assert agent.process is not None
-        pid = agent.process.pid
-        assert memory_kib(pid, "VmRSS") <= allowed_kib(32)
-        with open(f"/proc/{pid}/maps", encoding="utf-8", errors="replace") as file:  # noqa: ASYNC230, PTH123 (a kernel's file)
-            maps = file.read()
-        assert "_sqlite3" in maps
-        assert "numpy" not in maps
-        assert agent.end() == 0
 
 
 async def test_weeks_offline_are_sent_in_few_batches_AGT_16(

@@ -1,6 +1,5 @@
 """The aggregator as a process: its main job, its commands, and frames that must not count."""
 
-import json
 import re
 import signal
 import socket
@@ -15,11 +14,10 @@ import pytest
 from aggregator.config import load_config
 from aggregator.main import main
 from aggregator.plans.revision import revise
-from edge_ldp.device import frame
 from edge_ldp.protocol.messages import topic
 from edge_ldp.protocol.plan import Plan, parse_plan
 from edge_ldp.vectorized import perturb_many
-from tests.integration.aggregator_bench import FLEET, STREAM, Aggregator, Wire, until, wires
+from tests.integration.aggregator_bench import FLEET, Aggregator, Wire, until, wires
 from tests.integration.conftest import RealBroker
 
 OpenWire = Callable[[], Awaitable[Wire]]
@@ -190,59 +188,6 @@ async def test_completeness_adds_up_and_every_status_is_answered(
     assert status["last_commit_s"] > plan.issued_s
 
 
-async def test_bad_frames_REP_01_REP_02_REP_04_REP_05_REP_06_REP_07_REP_08_REP_12_REP_13(
-    open_wire: OpenWire, aggregator: Aggregator
-) -> None:
-    """REP-01, REP-02, REP-04, REP-05, REP-06, REP-07, REP-08, REP-12, REP-13."""
-    wire = await open_wire()
-    plan = await wire.plan()
-    home = topic(FLEET, "report", "home")
-    code, top = plan.stream_mechanism.code_count, plan.reporter().code_count
-    now = plan.issued_s + 10
-
-    def encoded(batch: int, slots: list[int], codes: list[int], **head: int) -> bytes:
-        stream, epoch = head.get("stream", STREAM), head.get("epoch", 1)
-        return frame.encode(stream, batch, epoch, slots, codes)
-
-    good = encoded(1, [now, now + 1], [code, code + 1])
-    broken = [
-        b"junk",
-        good[:-1],
-        good + b"\x00",
-        b"XX" + good[2:],
-        good[:2] + b"\x02" + good[3:],
-        good[:17] + b"\x00\x00" + good[19:],
-        good[:-4] + good[-8:-4],  # the same slot twice
-        b"\xff" * 60_000,
-    ]
-    await wire.send((home, payload) for payload in [b"", *broken])  # an empty one tries a right
-    await until(lambda: aggregator.refused().get("frame") == len(broken))
-    assert aggregator.ask("status")["completeness"] == []
-
-    steps = [
-        ("duplicate", [good, good]),
-        ("conflict", [encoded(1, [now, now + 1], [code, code + 2])]),
-        ("slots", [encoded(2, [now + 1], [code])]),
-        ("range", [encoded(3, [now + 2], [top])]),
-        ("foreign", [encoded(4, [now + 3], [code], epoch=2)]),
-        ("stream", [encoded(5, [now + 4], [code], stream=9)]),
-        ("early", [encoded(5, [slot], [code]) for slot in (1 << 31, (1 << 32) - 1)]),
-        ("clock", [encoded(5, [slot], [code]) for slot in (4, 5)]),  # older than the plan: open
-        ("identity", []),
-    ]
-    for reason, payloads in steps:
-        await wire.send((home, payload) for payload in payloads)
-        if not payloads:
-            await wire.send([(home + "/more", good), (topic(FLEET, "report", "B A D"), good)])
-        await until(lambda reason=reason: reason in aggregator.refused())
-    await wire.send([(home, encoded(9, [now + 5], [code]))])
-    await until(lambda: aggregator.counted() == 3)
-    assert aggregator.counts() == {(1, code): 2, (1, code + 1): 1}
-    row = aggregator.ask("status", "--exact")["completeness"][0]
-    assert (row["rejected"], row["duplicates"], row["conflicts"]) == (2, 2, 2)
-    assert row["gaps"] == [[4, 8]]
-
-
 async def test_commands_say_what_is_wrong_and_exit_with_their_code(
     open_wire: OpenWire, aggregator: Aggregator, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -315,18 +260,3 @@ async def test_a_retained_plan_that_the_broker_lost_is_there_again_NET_23(
     again = await wire.link.receive()
     assert (again.topic, parse_plan(again.payload)) == (where, plan)
     assert "retains our plan no more" in aggregator.log.read_text()
-
-
-async def test_a_million_bytes_of_status_and_deep_json_do_no_harm(
-    open_wire: OpenWire, aggregator: Aggregator
-) -> None:
-    wire = await open_wire()
-    plan = await wire.plan()
-    to = topic(FLEET, "status", "home")
-    long, longer = (json.dumps({"v": 1, "x": "y" * n}).encode() for n in (400_000, 900_000))
-    bombs = [b"[" * 100_000, b'{"a":' * 50_000, long, longer]  # the last one the broker keeps
-    await wire.send((to, bomb) for bomb in bombs)
-    (device,) = wire.add(1, plan)
-    await wire.send([device.make([plan.stream_mechanism.code_count])])
-    await until(lambda: aggregator.counted() == 1)
-    assert aggregator.refused() == {"status": 3}

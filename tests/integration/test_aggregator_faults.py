@@ -3,14 +3,11 @@
 import asyncio
 import io
 import json
-import re
 import signal
-import sqlite3
 import threading
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, redirect_stdout
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
@@ -33,7 +30,6 @@ from tests.integration.test_aggregator_kills import make_batches, survey_codes
 OpenWire = Callable[[], Awaitable[Wire]]
 
 DAY_S, ORIGIN_S = 86_400, 1_700_000_000
-EXIT_STORE = 4
 QUOTA = "quota_messages = 300"
 
 
@@ -92,48 +88,6 @@ async def test_reports_at_qos_0_are_taken_and_do_not_end_the_link_REP_01(
     assert aggregator.log.read_text().count("connect") == 1  # once, and never again
 
 
-@pytest.mark.slow
-async def test_a_backlog_of_a_month_is_no_flood_REP_09(
-    tmp_path: Path, fast_broker: RealBroker, open_wire: OpenWire
-) -> None:
-    """Ten times the quota in frames that count."""
-    aggregator = Aggregator(tmp_path, fast_broker, intake=QUOTA)
-    aggregator.start()
-    try:
-        wire = await open_wire()
-        (device,) = wire.add(1, await wire.plan())
-        await asyncio.sleep(0.5)  # 2,500 slots
-        messages = [device.make(survey_codes(wire, 1, seed=at)) for at in range(3000)]
-        await wire.send(messages)
-        await until(lambda: aggregator.counted() == 3000)
-        assert "rate" not in aggregator.refused()
-        await assert_counts_are_right(aggregator, wire)
-    finally:
-        aggregator.kill()
-
-
-@pytest.mark.slow
-async def test_locked_for_a_minute_it_holds_and_loses_nothing_AGG_04(
-    open_wire: OpenWire, aggregator: Aggregator
-) -> None:
-    wire = await open_wire()
-    await wire.plan()
-    other = sqlite3.connect(aggregator.store, isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
-    await wire.send(make_batches(wire, 20, 100, 5))
-    begun = time.monotonic()
-    while time.monotonic() < begun + 60:
-        await asyncio.sleep(0.5)
-        assert aggregator.counted() == 0
-    other.execute("ROLLBACK")
-    other.close()
-    await until(lambda: aggregator.counted() == 20 * 100 * 5)
-    await assert_counts_are_right(aggregator, wire)
-    said = aggregator.log.read_text()
-    assert said.count("locked by another process") == 1
-    assert said.count("works again") == 1
-
-
 async def test_on_a_full_disk_it_holds_and_goes_on_when_there_is_room_AGG_05(
     tmp_path: Path, fast_broker: RealBroker, open_wire: OpenWire
 ) -> None:
@@ -162,83 +116,8 @@ async def test_on_a_full_disk_it_holds_and_goes_on_when_there_is_room_AGG_05(
     assert said.count("no space") == said.count("works again") <= 3
 
 
-@pytest.mark.slow
-async def test_a_damaged_table_is_an_alarm_and_never_a_figure_AGG_12(
-    open_wire: OpenWire, aggregator: Aggregator, capsys: pytest.CaptureFixture[str]
-) -> None:
-    wire = await open_wire()
-    (device,) = wire.add(1, await wire.plan())
-    await wire.send([device.make(survey_codes(wire, 5, seed=1))])
-    await until(lambda: aggregator.counted() == 5)
-    with closing(sqlite3.connect(aggregator.store)) as db:
-        (before,) = db.execute("SELECT pairs FROM counts").fetchall()
-        db.execute("UPDATE counts SET pairs = X'07FFFF'")
-        db.commit()
-    assert main(["query", "-c", str(aggregator.config)]) == EXIT_STORE
-    assert "restore a backup" in capsys.readouterr().err
-    await wire.send([device.make(survey_codes(wire, 5, seed=2))])
-    assert await asyncio.to_thread(aggregator.wait) == EXIT_STORE  # and nothing is acknowledged
-    said = aggregator.log.read_text()
-    assert said.count("is damaged or not ours") == 1
-    assert "Traceback" not in said
-    with closing(sqlite3.connect(aggregator.store)) as db:
-        db.execute("UPDATE counts SET pairs = ?", before)
-        db.commit()
-    aggregator.start()
-    await until(lambda: aggregator.counted() == 10)
-    await assert_counts_are_right(aggregator, wire)
-
-
-def set_clock(aggregator: Aggregator, off_s: int) -> None:
-    """Let the clock of the next start be so far off, and run as clocks do."""
-    text = aggregator.config.read_text()
-    text = re.sub(r"origin_s = \d+", f"origin_s = {ORIGIN_S + off_s}", text)
-    text = re.sub(r"resend_window_s = \d+", f"resend_window_s = {DAY_S // 2}", text)
-    aggregator.config.write_text(re.sub(r"\nrate = \d+", "\nrate = 1", text))
-
-
 def refused(aggregator: Aggregator, reasons: str) -> int:
     return sum(aggregator.refused().get(one, 0) for one in reasons.split())
-
-
-@pytest.mark.slow
-async def test_a_clock_a_day_off_is_told_and_closes_nothing_twice_AGG_16(
-    tmp_path: Path, fast_broker: RealBroker, open_wire: OpenWire
-) -> None:
-    """Buckets close after half a day here: a day ahead closes them, and right again opens none."""
-    aggregator = Aggregator(tmp_path, fast_broker)
-    wire = await open_wire()
-    expected = [
-        (0, "counts", ""),
-        (-DAY_S, "early", "behind the last commit"),
-        (DAY_S, "late", ""),
-        (0, "late clock", "behind the last commit"),  # added up, or not yet
-    ]
-    counted = 0
-    try:
-        for at, (off_s, outcome, told) in enumerate(expected):
-            set_clock(aggregator, off_s)
-            aggregator.log = tmp_path / f"{at}.log"
-            aggregator.start()
-            plan = await wire.plan()
-            (device,) = wire.add(1, plan)
-            device.next_slot = ORIGIN_S + 5 * at
-            before = refused(aggregator, outcome)
-            await until(lambda: "connected" in aggregator.log.read_text())
-            await wire.send([device.make([plan.stream_mechanism.code_count] * 3)])
-            if outcome == "counts":
-                counted += 3
-                await until(lambda: aggregator.counted() == counted)  # noqa: B023 (awaited here)
-            else:
-                await until(lambda: refused(aggregator, outcome) == before + 1)  # noqa: B023
-            assert aggregator.counted() == counted
-            assert ("behind the last commit" in aggregator.log.read_text()) == bool(told)
-            assert aggregator.end(signal.SIGTERM) == 0
-        wire.heard()
-        # a plan that is dated ahead of the clock is issued anew: here the clock was behind
-        assert [plan.epoch for plan in wire.plans] == [1, 2]
-    finally:
-        aggregator.kill()
 
 
 async def test_late_reports_of_a_closed_bucket_change_no_published_figure_AGG_18(

@@ -151,22 +151,6 @@ async def test_a_broker_restart_in_mid_run_is_survived_by_both_sides(
     assert aggregator.log.read_text().count("connecting again") <= 5
 
 
-async def test_duplicates_and_any_order_give_the_same_counts_NET_16_NET_17(
-    open_wire: OpenWire, aggregator: Aggregator
-) -> None:
-    """NET-16, NET-17."""
-    wire = await open_wire()
-    await wire.plan()
-    messages = make_batches(wire, 30, 40, 10)
-    draw = random.Random(7)  # noqa: S311 (an order of messages)
-    shuffled = [message for message in messages for _ in range(draw.randint(1, 3))]
-    draw.shuffle(shuffled)
-    await wire.send(shuffled)
-    await until(lambda: aggregator.counted() == 30 * 40 * 10)
-    await until(lambda: aggregator.refused().get("duplicate") == len(shuffled) - len(messages))
-    assert aggregator.counts() == wire.expected()
-
-
 async def test_a_small_window_never_stalls_a_large_flush_AGG_03(
     make_broker: Callable[[str], RealBroker], tmp_path: Path
 ) -> None:

@@ -1,21 +1,15 @@
 """A service whose clock was ahead as it was started: no report is lost by its plan's date."""
 
-import asyncio
 import re
 import signal
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import pytest
 
-from edge_ldp.service.clock import Clock
-from tests.agent.samples import T0
-from tests.integration.agent_bench import Agent, fast_clock, listening, playing, until
+from tests.integration.agent_bench import until
 from tests.integration.aggregator_bench import Aggregator, assert_counts_are_right, wires
 from tests.integration.conftest import RealBroker
-from tests.integration.home_bench import Utility
-from tests.integration.test_agent_kills import has_reported
 
 DAY_S, ORIGIN_S = 86_400, 1_700_000_000
 RATE = 600  # an hour of doubt takes 6 s
@@ -65,27 +59,3 @@ async def test_what_older_devices_report_under_a_plan_dated_ahead_is_kept_and_co
             assert "epoch 1 is dated" in aggregator.log.read_text()
         finally:
             aggregator.kill()
-
-
-async def test_a_home_refuses_a_plan_dated_ahead_and_loses_nothing_PLN_18(
-    tmp_path: Path, broker: RealBroker
-) -> None:
-    clock = fast_clock(100)
-    place = tmp_path / "utility"
-    utility = Utility(place, broker, Clock(T0 + 400 * DAY_S, clock.started_s, clock.rate))
-    agent = Agent(tmp_path / "a", broker, clock)
-    async with listening(broker, receipts=False), playing(agent):
-        try:
-            utility.start()
-            agent.start()
-            await until(lambda: "plan refused: ahead" in agent.log.read_text())
-            assert not has_reported(agent)
-            assert await asyncio.to_thread(utility.end) == 0
-            utility = Utility(place, broker, clock)
-            utility.start()
-            await until(partial(has_reported, agent))
-            account = await utility.settle(agent)
-        finally:
-            utility.end(signal.SIGKILL)
-    assert account["created"] == account["counted"] > 0
-    assert "is dated" in utility.log.read_text()

@@ -110,46 +110,6 @@ def of(device: str, message: Message) -> Message:
     return message._replace(topic=message.topic.replace("home", device))
 
 
-def test_an_unknown_or_revoked_device_leaves_no_row_REP_03(house: House) -> None:
-    listed = rules(devices=frozenset({"home"}))
-    strangers = [report(1, [NOW], device=f"stranger-{at}") for at in range(300)]
-    told = [status(f"other-{at}", 5, following=2) for at in range(300)]
-    house.take(*strangers, *told, report(1, [NOW]), by=listed)
-    assert [row.device for row in house.store.devices()] == ["home"]
-    assert house.records().keys() == {("home", 1)}
-    assert house.refused() == {"device": 600}
-    revoked = rules(devices=frozenset({"other"}))
-    before = house.kept()
-    house.take(report(2, [NOW]), by=revoked)
-    assert house.kept() == before
-
-
-def test_the_same_report_comes_again_and_counts_once_REP_04(house: House) -> None:
-    for _ in range(3):
-        house.take(GOOD, GOOD)
-    record = house.records()["home", 1]
-    assert (record.counted, record.duplicates) == (2, 10)
-    assert house.counts().total() == 2
-    house.take(status("home", 2, following=2))
-    assert_accounted(house.store, {"home": 2})
-
-
-def test_other_bytes_under_a_number_or_a_slot_seen_before_never_count_REP_05(house: House) -> None:
-    house.take(*(report(batch, [NOW - 40 + batch]) for batch in range(1, 11)))
-    counted = house.counts()
-    house.take(report(10, [NOW - 30], [7]))  # the digest of the batch is kept
-    house.take(report(1, [NOW - 39], [7]))  # and here it is not any more
-    house.take(report(11, [NOW - 35], [7]))  # a slot that was counted, in a batch that was not
-    house.take(report(12, [NOW - 30, NOW - 20], [7, 7]))
-    record = house.records()["home", 1]
-    assert (record.conflicts, record.duplicates, record.rejected) == (1, 1, 3)
-    assert house.counts() == counted
-    house.take(report(13, [NOW - 20]))
-    assert house.counts().total() == 11
-    house.take(status("home", 14, following=14))
-    assert_accounted(house.store, {"home": 14})
-
-
 def test_reports_under_plans_of_nobody_cost_no_row_and_no_memory_REP_08_NET_27(
     house: House,
 ) -> None:

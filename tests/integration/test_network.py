@@ -133,45 +133,6 @@ async def test_a_peer_that_is_gone_is_noticed_in_one_and_a_half_keep_alives_NET_
     await link.close()
 
 
-@pytest.mark.slow
-async def test_after_a_silent_loss_everything_arrives_NET_08(
-    tmp_path: Path, broker: RealBroker
-) -> None:
-    home = Home(tmp_path, broker.port, broker="keepalive_s = 5")
-    async with listening(broker) as hub, home.connecting():
-        await until(lambda: home.uplink.online)
-        broker.pause()
-        home.live(3)
-        await until(lambda: not home.uplink.online)
-        broker.resume()
-        await until(lambda: len(hub.slots(DEVICE)) == 3)
-        await hub.confirm(DEVICE)
-        await until(lambda: not home.journal.keys())
-        hub.check(DEVICE)
-
-
-@pytest.mark.slow
-async def test_a_flapping_broker_costs_nothing_and_little_log_NET_02(
-    tmp_path: Path, broker: RealBroker, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Up for a second, down for a second, fifteen times."""
-    caplog.set_level(logging.INFO)
-    home = Home(tmp_path, broker.port)
-    async with listening(broker, receipts=False) as hub, home.connecting():
-        for _ in range(15):
-            home.live(2, online=home.uplink.online)
-            await asyncio.sleep(1)
-            broker.kill()
-            home.live(2, online=False)
-            await asyncio.sleep(1)
-            broker.start()
-        await until(lambda: len(hub.slots(DEVICE)) == 60, 60)
-        hub.check(DEVICE)
-        await hub.confirm(DEVICE)
-        await until(lambda: not home.journal.keys())
-    assert len([r for r in caplog.records if r.name == "edge-ldp.agent"]) <= 80
-
-
 # names
 
 
@@ -439,20 +400,6 @@ async def test_take_overs_that_the_broker_does_not_tell_are_suspected_NET_13(
 
 def _tried_again(caplog: pytest.LogCaptureFixture, times: int) -> bool:
     return caplog.text.count("trying again") >= times
-
-
-async def test_refused_credentials_show_as_auth_and_are_tried_slowly_NET_11(
-    tmp_path: Path, make_broker: Callable[[str], RealBroker], caplog: pytest.LogCaptureFixture
-) -> None:
-    guarded = make_broker(OPEN.replace("allow_anonymous true", "allow_anonymous false"))
-    home = Home(tmp_path, guarded.port, password="wrong-horse", broker='username = "me"')  # noqa: S106 (refused)
-    with caplog.at_level(logging.INFO):
-        async with home.connecting():
-            await until(lambda: home.uplink.health == "degraded: auth")
-            await until(lambda: "then reload the agent; reports are kept" in caplog.text)
-            await asyncio.sleep(1.5)  # without a refusal it would be tried again within half a one
-            assert guarded.log().count("not authorised") == 1, guarded.log()
-    assert "wrong-horse" not in caplog.text
 
 
 async def test_under_3_1_1_a_refused_publish_is_caught_by_the_missing_receipt_NET_12(

@@ -7,10 +7,8 @@ import pytest
 
 from aggregator.commands.common import EXIT_RIVAL
 from aggregator.main import main
-from tests.integration.agent_bench import Agent, fast_clock, made, playing
 from tests.integration.aggregator_bench import (
     CLOCK_RATE,
-    WAIT_S,
     Aggregator,
     Wire,
     assert_counts_are_right,
@@ -18,10 +16,8 @@ from tests.integration.aggregator_bench import (
     wires,
 )
 from tests.integration.conftest import RealBroker
-from tests.integration.home_bench import SETTLE_S, Utility, serving
 
 HOMES = 12
-REAL_SLOT_MS = 300
 OWN_NAME = 'client_id = "second"'
 
 
@@ -84,39 +80,3 @@ async def test_the_second_aggregator_ends_and_no_report_is_lost_NET_27(
     finally:
         first.kill()
         second.kill()
-
-
-async def test_real_homes_lose_no_report_to_a_second_aggregator_NET_27(
-    broker: RealBroker, tmp_path: Path
-) -> None:
-    """Agents take whichever plan stands, and delete only what the store that stays has counted."""
-    clock = fast_clock(REAL_SLOT_MS)
-    first = Utility(tmp_path / "first", broker, clock)
-    second = Utility(tmp_path / "second", broker, clock)
-    agents = [Agent(tmp_path / name, broker, clock, name) for name in ("home-1", "home-2")]
-    async with playing(*agents), serving(first):
-        for agent in agents:
-            agent.start()
-        for agent in agents:
-            await agent.connected()
-        await until(lambda: all(made(agent) >= 10 for agent in agents))
-        async with serving(second):
-            assert second.process is not None
-            assert await asyncio.to_thread(second.process.wait, WAIT_S) == EXIT_RIVAL
-            second.process = None
-        met = [made(agent) for agent in agents]
-
-        def are_counted() -> bool:
-            """Say whether all of before is counted: meanwhile homes sent ever more rarely."""
-            found = [first.record(agent.device) for agent in agents]
-            return all(
-                one is not None and one.counted > n and not one.missing
-                for one, n in zip(found, met, strict=True)
-            )
-
-        await until(are_counted, SETTLE_S)
-        accounts = [first.told(agent) for agent in agents]
-    assert "another aggregator" in second.log.read_text()
-    for account in accounts:
-        assert account["gaps"] == []
-        assert account["rejected"] == account["conflicts"] == account["expired"] == 0

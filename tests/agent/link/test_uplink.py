@@ -115,21 +115,6 @@ class Home:
         self.uplink.wake()
 
 
-async def test_batches_go_out_in_order_and_receipts_delete_them(
-    broker: RealBroker, tmp_path: Path
-) -> None:
-    home = Home(tmp_path, broker.port)
-    home.live(30)
-    async with listening(broker, receipts=False) as hub, home.connecting():
-        await until(lambda: len(hub.payloads[DEVICE]) == 30)
-        hub.check_complete(DEVICE)
-        assert [len(payloads) for payloads in hub.payloads[DEVICE].values()] == [1] * 30
-        assert list(hub.payloads[DEVICE]) == sorted(hub.payloads[DEVICE])
-        assert len(home.journal.keys()) == 30
-        await hub.confirm(DEVICE)
-        await until(lambda: not home.journal.keys())
-
-
 async def test_what_a_receipt_does_not_cover_is_sent_again_bit_for_bit_PRV_02_NET_03(
     broker: RealBroker, tmp_path: Path
 ) -> None:
@@ -151,18 +136,6 @@ async def test_what_a_receipt_does_not_cover_is_sent_again_bit_for_bit_PRV_02_NE
         }
         await hub.confirm(DEVICE)
         await until(lambda: not home.journal.keys())
-
-
-@pytest.mark.parametrize("in_flight", [1, 4])
-async def test_no_more_than_the_window_is_in_flight(
-    broker: RealBroker, tmp_path: Path, in_flight: int
-) -> None:
-    home = Home(tmp_path, broker.port)
-    home.delivery.window = in_flight
-    home.live(30)
-    async with listening(broker) as hub, home.connecting():
-        await until(lambda: len(hub.payloads[DEVICE]) == 30)
-    assert home.delivery.most == in_flight
 
 
 async def test_duplicate_and_reordered_receipts_do_no_harm_NET_16(

@@ -103,16 +103,6 @@ def test_killed_at_any_step_the_archive_holds_what_was_counted_AGG_01_AGG_02(
     house.close()
 
 
-@pytest.mark.slow
-def test_killed_two_hundred_times_the_archive_holds_what_was_counted_AGG_01_AGG_02(
-    tmp_path: Path,
-) -> None:
-    assert kill_again_and_again(tmp_path, 6 * BATCHES) >= 200
-    house = House(tmp_path)
-    house.check(6 * ALL)
-    house.close()
-
-
 def test_without_a_crash_every_counted_report_is_archived_once(house: House) -> None:
     for flush in traffic():
         house.take(*flush)

@@ -1,9 +1,6 @@
 """Roll-ups, sums and retention on both stores: exact, done or not done at any crash, and told."""
 
 import json
-import subprocess
-import sys
-import time
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,7 +22,7 @@ from aggregator.replay.comparison import only_group, tally_of_rows
 from aggregator.running.process import Retention
 from aggregator.store.contract import LAST_BUCKET, PlanRow, Reader, Session, Store
 from aggregator.store.forms import pack_pairs
-from aggregator.store.opening import open_reader, open_session
+from aggregator.store.opening import open_session
 from aggregator.store.quarantine_release import count_held
 from aggregator.store.rollups import tend
 from tests.aggregator.counting.test_period_sums import arrival
@@ -242,55 +239,6 @@ def test_a_step_that_ends_anywhere_was_done_or_not_done(engine: Engine) -> None:
     assert seen(store) == before
     assert columns(read_load_curve(store, stream, 0, LAST_BUCKET)) == curve
     store.close()
-
-
-_WORKER = """
-import sys
-from pathlib import Path
-from contextlib import closing
-from aggregator.config import load_config
-from aggregator.store.opening import open_session
-from aggregator.store.rollups import tend
-config = load_config(Path(sys.argv[1]))
-with closing(open_session(config, "test")) as session:
-    print("ready", flush=True)
-    while tend(session, config, float(sys.argv[2])):
-        pass
-"""
-
-
-@pytest.mark.slow
-def test_killed_at_any_moment_no_total_changes(engine: Engine, tmp_path: Path) -> None:
-    config = configured(engine)
-    path = tmp_path / "a.toml"
-    path.write_text(engine.text(more=QUARTERS + RETENTION))
-    store = engine.open()
-    fill(store, config)
-    before, curve = seen(store), columns(read_load_curve(store, config.streams[0], 0, LAST_BUCKET))
-    rng = np.random.default_rng(1)
-    kills = 0
-    while True:
-        command = [sys.executable, "-c", _WORKER, str(path), str(NOW_S)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE) as worker:
-            assert worker.stdout is not None
-            worker.stdout.readline()
-            time.sleep(float(rng.uniform(0, 0.03)))
-            worker.kill()
-            done = worker.wait() == 0
-        kills += 1
-        with closing(open_reader(config, "test")) as reader:
-            assert seen(reader) == before
-            assert columns(read_load_curve(reader, config.streams[0], 0, LAST_BUCKET)) == curve
-        if done or kills > 20 or tend_all_left(config) == 0:
-            break
-    assert kills > 1
-    store.close()
-
-
-def tend_all_left(config: AggregatorConfig) -> int:
-    """Return 1 when there is something left to do, having done it."""
-    with closing(open_session(config, "test")) as session:
-        return int(tend(session, config, NOW_S))
 
 
 def test_a_damaged_sum_ends_load_curve_with_a_word_not_a_traceback(
