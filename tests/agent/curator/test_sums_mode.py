@@ -390,7 +390,7 @@ def test_a_lost_state_begins_with_a_silence_and_counts_nothing_of_before_AGT_35(
     assert bench.running[0].n[0] <= 3
 
 
-def test_without_randomness_a_period_waits_and_its_sum_is_not_lost(tmp_path: Path) -> None:
+def test_without_randomness_a_period_waits_and_its_sum_is_not_lost_AGT_11(tmp_path: Path) -> None:
     is_dry, source = False, steady()
 
     def entropy(size: int) -> bytes:
