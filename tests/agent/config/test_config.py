@@ -227,7 +227,8 @@ def test_the_file_that_the_bad_ones_are_made_from_is_good() -> None:
 
 def test_the_example_loads_and_says_what_it_means() -> None:
     config = load_config(EXAMPLE)
-    assert config.window == Window(8, 97, 1, period=107)
+    assert config.window == Window(2, 97, 1, period=107)
+    assert config.shared == Decimal("0.75")
     assert (config.slot_seconds, config.sending.max_age_days) == (900, 35)
     (policy,) = config.policies()
     assert (policy.low, policy.ceiling, policy.unit, policy.ratio) == (
