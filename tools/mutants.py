@@ -38,7 +38,7 @@ BELONGS = {  # modules: the test files or folders that must notice a change
     "agent/claims/gauges.py": "tests/agent/claims/test_slots.py",
     "agent/claims/slots.py": "tests/agent/claims/test_slots.py",
     "agent/claims/spacing.py": "tests/agent/claims/test_spacing.py",
-    "agent/meters/dsmr.py": "tests/agent/meters/test_dsmr.py"
+    "agent/meters/dsmr.py": "tests/agent/meters/test_dsmr.py tests/agent/meters/test_every_meter.py"
     " tests/agent/meters/test_dsmr_framer.py",
     "agent/meters/sml.py": "tests/agent/meters/test_sml.py",
     "agent/state/journal*.py": "tests/agent/state/test_journal.py"

@@ -7,7 +7,6 @@ import pytest
 from agent.meters.lines import Field, LinesMeter, field, parse_line
 from agent.meters.reading import Discarded, Telegram
 from tests.agent.meters.samples import reasons, values
-from tests.cost import costs_at_most
 
 POWER = field("p", "power", "W")
 ENERGY = field("e", "energy_import", "kWh")
@@ -162,8 +161,3 @@ def test_SER_11_a_line_longer_than_the_limit_is_refused_and_the_next_is_read() -
     found = meter.feed(b"\n" + b"p=" + b"1" * 30 + b"\np=378\n")
     assert found[:2] == [Discarded(16, "length"), Discarded(16, "noise")]
     assert reasons(found[2:]) == [""]
-
-
-def test_a_telegram_takes_well_under_a_millisecond() -> None:
-    line = b'{"Time":1,"p":378,"e":6657.459}'
-    assert costs_at_most(0.001, lambda: parse_line(line, (POWER, ENERGY)))

@@ -7,9 +7,7 @@ import pytest
 
 from agent.meters.linky import LinkyMeter, TicFrame, parse_tic
 from agent.meters.reading import Discarded, Telegram
-from firmware_stubs.meters.linky import historique_telegram, linky_telegram
 from tests.agent.meters.samples import EVERY_CAPTURE, only, reasons, values
-from tests.cost import costs_at_most
 
 NEEDS_CAPTURES = pytest.mark.skipif(
     not EVERY_CAPTURE.is_dir(), reason="the large collection is not beside us"
@@ -23,7 +21,6 @@ STANDARD = (
     b"\x02\nADSC\t123456789012\t=\r\nDATE\tE180716103423\t\tB\r\nEAST\t000000000\tO\r"
     b"\nEAIT\t000032781\tZ\r\nSINSTS\t00000\tF\r\nSINSTI\t01253\tG\r\nNJOURF+1\t00\tB\r\x03"
 )
-TELEGRAM = {"meter_id": "123456789012", "time_s": 1_767_571_200, "import_wh": 5, "power_w": 7}
 
 
 def group(text: str, separator: str = " ") -> bytes:
@@ -182,12 +179,6 @@ def test_SER_21_another_meters_telegrams_are_counted_not_read() -> None:
 
 def test_no_representation_shows_bytes() -> None:
     assert repr(TicFrame(b"secret")) == "TicFrame()"
-
-
-@pytest.mark.parametrize("show", [linky_telegram, historique_telegram])
-def test_a_telegram_takes_well_under_a_millisecond(show: object) -> None:
-    whole = show(**TELEGRAM)  # type: ignore[operator]
-    assert costs_at_most(0.001, lambda: LinkyMeter().feed(whole))
 
 
 FRAMES = [

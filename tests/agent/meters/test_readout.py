@@ -4,9 +4,7 @@ import pytest
 
 from agent.meters.reading import Discarded, Telegram
 from agent.meters.readout import BareUnit, ReadoutMeter
-from firmware_stubs.meters.readout import readout_telegram
 from tests.agent.meters.samples import only, reasons, values
-from tests.cost import costs_at_most
 
 
 def telegram(*lines: str) -> bytes:
@@ -145,8 +143,3 @@ def test_SER_21_another_meters_telegrams_are_counted_not_read() -> None:
     meter = ReadoutMeter(meter_id="7")
     both = telegram("0.0.0(7)") + telegram("0.0.0(8)")
     assert reasons(meter.feed(both)) == ["", "identity"]
-
-
-def test_a_telegram_takes_well_under_a_millisecond() -> None:
-    whole = readout_telegram(meter_id="7", time_s=0, import_wh=5, power_w=7)
-    assert costs_at_most(0.001, lambda: ReadoutMeter().feed(whole))
