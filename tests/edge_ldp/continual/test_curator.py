@@ -1,6 +1,5 @@
 """One reading in, one whole number out: restarts, gaps, bad input, budgets."""
 
-import json
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -8,8 +7,6 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from edge_ldp import EntropyError, ParameterError
 from edge_ldp.continual import (
@@ -20,7 +17,6 @@ from edge_ldp.continual import (
     Released,
     Renewal,
     Tops,
-    parse_state,
     tops_design,
 )
 from edge_ldp.continual.threshold import Counts
@@ -62,48 +58,6 @@ def test_released_blocks_add_up_to_clamped_readings_and_their_noise(name: str) -
         for at in range(0, len(real) - size, size):
             part = slice(at, at + size)
             assert sum(real[part]) - sum(zero[part]) == sum(true[part])
-
-
-@pytest.mark.parametrize("name", DESIGNS)
-@settings(max_examples=15)
-@given(cuts=st.sets(st.integers(0, 299), max_size=4))
-def test_a_restart_anywhere_neither_reuses_nor_loses_noise(name: str, cuts: set[int]) -> None:
-    """Stored and parsed again, also in the midst of a block: the same releases as in one go.
-
-    But for what memory alone may hold: readings that θ waits for are collected anew.
-    """
-    design = DESIGNS[name]
-    draw = noise_from(5)
-    curator = Curator(design, draw=draw)
-    made = []
-    waiting = False
-    for at, reading in enumerate(READINGS):
-        waiting |= at in cuts and (curator.missing_readings > 0 or name == "sequential")
-        if at in cuts:
-            curator = Curator(design, draw=draw, state=parse_state(curator.state().to_json()))
-        made.append(curator.push(reading))
-    if not waiting:
-        assert made == run(design, [*READINGS])
-    assert [release.slot for release in made] == list(range(300))
-
-
-def test_the_key_is_gone_when_its_chunk_is_over_and_never_comes_again() -> None:
-    keys = set()
-    curator = Curator(DESIGNS["public"], draw=noise_from(1))
-    assert b'"chunk":[]' in curator.state().to_json()
-    for _ in range(5):
-        curator.push(1)
-        chunk = curator.chunk
-        assert chunk is not None
-        stored = curator.state().to_json()
-        keys.add(json.loads(stored)["chunk"][0]["key"])
-        for _ in range(63):
-            curator.push(1)
-        assert not chunk.noise.key
-        after = curator.state().to_json()
-        assert b'"chunk":[]' in after
-        assert not any(key.encode() in after for key in keys)
-    assert len(keys) == 5
 
 
 def test_no_reading_and_no_true_total_is_in_the_state() -> None:
