@@ -62,13 +62,6 @@ def test_wrong_numbers_are_refused_with_the_usage(
     assert flag in capsys.readouterr().err
 
 
-def test_help_shows_an_example(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as stopped:
-        main(["--help"])
-    assert stopped.value.code == 0
-    assert "edge-ldp simulate meter --link /tmp/meter" in capsys.readouterr().out
-
-
 def test_a_link_that_is_a_file_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

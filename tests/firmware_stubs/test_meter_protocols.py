@@ -9,19 +9,10 @@ import pytest
 from edge_ldp import ParameterError
 from firmware_stubs.meters import PtyPort, modbus
 from firmware_stubs.meters.linky import historique_telegram, linky_telegram
-from firmware_stubs.meters.meter_command import PROTOCOLS
-from firmware_stubs.meters.meter_command import main as simulate
 from firmware_stubs.meters.readout import readout_telegram
 from firmware_stubs.meters.sml import crc, sml_telegram
 
 GOOD: dict[str, Any] = {"meter_id": "E009", "time_s": 1_767_571_200, "import_wh": 7, "power_w": 3}
-
-
-@pytest.mark.parametrize("name", PROTOCOLS)
-def test_every_protocol_has_one_interface(name: str) -> None:
-    made = PROTOCOLS[name](**GOOD, export_wh=1, export_power_w=2)
-    assert isinstance(made, bytes)
-    assert made != PROTOCOLS[name](**{**GOOD, "power_w": 4})
 
 
 @pytest.mark.parametrize(
@@ -84,12 +75,3 @@ async def test_the_meters_end_reads_what_is_written_to_it(tmp_path: Path) -> Non
     port.unplug()
     with pytest.raises(OSError, match="Bad file"):
         await port.read()
-
-
-def test_the_command_knows_every_protocol(tmp_path: Path, capsys: Any) -> None:
-    link = str(tmp_path / "meter")
-    args = ["--link", link, "--data", "constant:5", "--count", "1", "--step", "1"]
-    assert simulate([*args, "--protocol", "sml", "--start", "2026-01-05", "--rate", "1000"]) == 0
-    assert "meter at" in capsys.readouterr().out
-    with pytest.raises(SystemExit):
-        simulate([*args, "--protocol", "morse"])

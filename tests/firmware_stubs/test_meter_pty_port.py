@@ -12,19 +12,6 @@ from firmware_stubs.meters import PtyPort
 pytestmark = pytest.mark.integration
 
 
-def test_plugging_makes_the_link_and_unplugging_takes_it_away(tmp_path: Path) -> None:
-    port = PtyPort(tmp_path / "meter")
-    plugged = [port.is_plugged]
-    port.plug()
-    plugged.append(port.is_plugged)
-    assert str(port.link.readlink()) == port.device
-    port.unplug()
-    port.unplug()
-    plugged.append(port.is_plugged)
-    assert plugged == [False, True, False]
-    assert not port.link.is_symlink()
-
-
 def test_an_old_link_is_replaced_but_a_file_never(tmp_path: Path) -> None:
     link = tmp_path / "meter"
     link.symlink_to(tmp_path / "gone")
@@ -36,15 +23,6 @@ def test_an_old_link_is_replaced_but_a_file_never(tmp_path: Path) -> None:
         port.plug()
     assert link.read_text() == "keep"
     assert not port.is_plugged
-
-
-def test_unplugging_leaves_a_link_that_has_become_anothers(tmp_path: Path) -> None:
-    first, second = PtyPort(tmp_path / "meter"), PtyPort(tmp_path / "meter")
-    first.plug()
-    second.plug()
-    first.unplug()
-    assert str(second.link.readlink()) == second.device
-    second.unplug()
 
 
 async def test_a_reader_is_noticed_and_what_nobody_hears_is_lost(tmp_path: Path) -> None:

@@ -7,11 +7,7 @@ from typing import Any
 import pytest
 from dsmr_parser import telegram_specifications as spec
 from dsmr_parser.parsers import TelegramParser
-from hypothesis import given
-from hypothesis import strategies as st
 
-from agent.meters import Telegram
-from agent.meters.dsmr import P1Meter
 from edge_ldp import ParameterError
 from firmware_stubs.meters import p1_telegram
 from firmware_stubs.meters.telegram import MAX_W, MAX_WH, timestamp
@@ -23,34 +19,10 @@ GOOD: dict[str, Any] = {
     "import_wh": 6_657_459,
     "power_w": 378,
 }
-WH, W = st.integers(0, MAX_WH), st.integers(0, MAX_W)
 
 
 def at(text: str) -> int:
     return int(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp())
-
-
-@given(st.integers(at("2000-01-01"), at("2099-12-31")), WH, W, WH, W)
-def test_the_agent_reads_exactly_what_the_meter_was_told_to_show(
-    time_s: int, import_wh: int, power_w: int, export_wh: int, export_power_w: int
-) -> None:
-    made = p1_telegram(
-        meter_id="E0099000000000001",
-        time_s=time_s,
-        import_wh=import_wh,
-        power_w=power_w,
-        export_wh=export_wh,
-        export_power_w=export_power_w,
-    )
-    (telegram,) = P1Meter(meter_id="E0099000000000001").feed(made)
-    assert isinstance(telegram, Telegram)
-    assert telegram.time_s == time_s
-    assert {reading.quantity: reading.value for reading in telegram.readings} == {
-        "power": power_w,
-        "power_export": export_power_w,
-        "energy_import": import_wh,
-        "energy_export": export_wh,
-    }
 
 
 def test_another_parser_accepts_it_and_reads_the_same() -> None:

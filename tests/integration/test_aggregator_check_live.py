@@ -228,22 +228,6 @@ def heard_of(file: Path, *devices: str) -> None:
     session.close()
 
 
-def test_a_wrong_password_and_a_wrong_port_are_told_apart(desk: Desk) -> None:
-    file = desk.set_up()
-    with serving(desk):
-        (file.parent / "aggregator.password").write_text("wrong")
-        found = tried(file)
-        assert fails(found) == ["login"]
-        assert untried(found) == RIGHTS
-        assert found["connection"].outcome == "ok"
-        assert "access list" in found["login"].remedy
-        port = ours(file).port
-        file.write_text(file.read_text().replace(f"port = {port}", f"port = {free_port()}", 1))
-        found = tried(file)
-    assert fails(found) == ["connection"]
-    assert "nothing listens there" in found["connection"].remedy
-
-
 @pytest.mark.parametrize(
     ("broker", "at", "advice"),
     [

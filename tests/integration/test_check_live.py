@@ -374,29 +374,6 @@ async def test_who_listens_to_reports_is_noticed_and_gets_an_empty_message(
     await link.close()
 
 
-@pytest.mark.parametrize(
-    ("lines", "advice"),
-    [
-        ("tls = true", "ca_file"),
-        ("tls = false", "tls = true"),
-        ('tls = true\nca_file = "{ca}"', "host as the broker's certificate"),
-    ],
-    ids=["private CA without ca_file", "no TLS against TLS", "another name"],
-)
-async def test_TLS_wrong_turns_say_what_to_write(
-    tmp_path: Path, pty: PtyPort, make_broker: MakeBroker, lines: str, advice: str
-) -> None:
-    authority = Authority(tmp_path / "ca")
-    broker = make_broker(LISTENER.format(pair=authority.issue("good", "broker.example")))
-    pty.unplug()
-    table = lines.format(ca=authority.ca)
-    found = await tried(configured(tmp_path, pty, broker.port, broker=table))
-    at = "TLS" if "true" in lines else "connection"
-    assert fails(found) == ["port", at]
-    assert advice in found[at].remedy
-    assert after(at, "login", "rights", "plan power").items() <= untried(found).items()
-
-
 async def test_TLS_that_is_verified_has_a_verdict_of_its_own(
     tmp_path: Path, pty: PtyPort, make_broker: MakeBroker
 ) -> None:
@@ -409,22 +386,6 @@ async def test_TLS_that_is_verified_has_a_verdict_of_its_own(
     found = await tried(parse_config(text, "agent.toml"))
     assert found["TLS"] == Finding("TLS", "ok", "the broker's certificate is verified")
     assert found["login"].outcome == "ok"
-
-
-async def test_TLS_against_a_plain_port_says_so(
-    tmp_path: Path, pty: PtyPort, broker: RealBroker
-) -> None:
-    pty.unplug()
-    found = await tried(configured(tmp_path, pty, broker.port, broker="tls = true"))
-    assert found["connection"].outcome == "ok"
-    assert "tls = false" in found["TLS"].remedy
-
-
-async def test_TLS_where_nothing_listens_is_untried(tmp_path: Path, pty: PtyPort) -> None:
-    pty.unplug()
-    found = await tried(configured(tmp_path, pty, free_port(), broker="tls = true"))
-    assert "nothing listens there" in found["connection"].remedy
-    assert after("connection", "TLS", "login").items() <= untried(found).items()
 
 
 class Losing:

@@ -10,7 +10,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -31,7 +30,6 @@ from edge_ldp.service.mqtt import Broker, LinkLostError, Message, RefusedError, 
 from edge_ldp.service.verify import verify
 from tests import needs
 from tests.disk import place
-from tests.forked import Forked
 from tests.integration.conftest import free_port
 from tests.integration.test_first_hour_operator import PAGE, commands_of
 
@@ -260,42 +258,6 @@ def test_the_pages_block_for_real_homes_leads_to_logins_and_a_signed_plan(fleet:
         assert service.wait(START_S) == 0
 
 
-@pytest.mark.timeout(300)
-def test_what_keeps_the_aggregator_from_its_broker_is_said_with_what_to_do(fleet: Fleet) -> None:
-    """A port that speaks TLS and one that does not, a private authority, a right that lacks."""
-    fleet.setup("--fleet", "street", "--host", "localhost")
-    config = load_config(fleet.config)
-    assert config.devices is not None
-    plain, tls = config.broker.use_port, config.devices.use_port
-    acl = fleet.config.parent / "broker" / "acl"
-    rights = acl.read_text()
-    lacking = "topic readwrite edge-ldp/v1/street/plan/+"
-    assert lacking in rights
-    acl.write_text(rights.replace(lacking, lacking.replace("readwrite", "read")))
-    fleet.start([plain, tls])
-    turns = {
-        f"port = {plain}\ntls = true": "write [broker] tls = false",
-        f"port = {tls}\ntls = false": "write [broker] tls = true",
-        f"port = {tls}\ntls = true": "broker's own authority in [broker] ca_file",
-        f"port = {plain}": f"lacks, under `user aggregator`: {lacking}",
-    }
-    with ExitStack() as stack:
-        logs = {}
-        for at, lines in enumerate(turns):
-            file, logs[lines] = fleet.place / f"{at}.toml", fleet.place / f"{at}.log"
-            text = fleet.config.read_text().replace(f"port = {plain}", lines, 1)
-            file.write_text(text.replace("aggregator.db", f"{at}.db"))
-            process = Forked(["aggregator", "run", "-c", str(file)], log=logs[lines])
-            stack.callback(process.wait, 2 * START_S)
-            stack.callback(process.terminate)
-        deadline = time.monotonic() + 120
-        for lines, told in turns.items():
-            while told not in logs[lines].read_text():
-                assert time.monotonic() < deadline, logs[lines].read_text()
-                time.sleep(0.1)
-            assert "Traceback" not in logs[lines].read_text()
-
-
 def test_a_broker_that_cannot_be_told_is_said(fleet: Fleet) -> None:
     fleet.setup("--fleet", "street")
     said = fleet.devices("invite", "home-1")
@@ -391,20 +353,6 @@ def test_what_setup_cannot_do_is_said_before_anything_is_written(
 ) -> None:
     assert told in fleet.run("setup", str(fleet.config.parent), *options, code=2)
     assert list(fleet.place.iterdir()) == []
-
-
-def test_setup_overwrites_nothing_and_names_a_place_that_is_closed(fleet: Fleet) -> None:
-    fleet.setup()
-    said = fleet.run("setup", str(fleet.config.parent), code=2)
-    assert "expected a directory that is not there yet, or empty" in said
-    with socket.socket() as taken:
-        taken.bind((HOST, 0))
-        taken.listen()
-        port = str(taken.getsockname()[1])
-        told = fleet.run("setup", str(fleet.place / "b"), "--port", port, code=2)
-    assert "--port: expected a port that is free" in told
-    spaces = fleet.run("setup", str(fleet.place / "a b"), code=2)
-    assert "without spaces" in spaces
 
 
 def test_a_configuration_without_devices_invites_nobody(fleet: Fleet) -> None:

@@ -214,10 +214,6 @@ def test_a_bad_file_is_refused_with_file_key_and_form_AGT_12(
     assert SECRET not in str(error)
 
 
-def test_there_are_enough_bad_files_AGT_12() -> None:
-    assert len({(old, new) for old, new, _, _ in BAD}) == len(BAD) >= 40
-
-
 def test_the_file_that_the_bad_ones_are_made_from_is_good() -> None:
     config = parse_config(GOOD, "x")
     assert isinstance(config, AgentConfig)
@@ -395,12 +391,6 @@ def test_a_password_file_without_a_password_is_refused(
     with pytest.raises(ConfigError, match=expected) as refused:
         read_password(broker_with(path), "agent.toml")
     assert refused.value.key == "broker.password_file"
-
-
-def test_the_sample_that_other_tests_use_is_a_good_file(tmp_path: Path) -> None:
-    file = tmp_path / "agent.toml"
-    file.write_text(config_text(tmp_path / "s.db"))
-    assert load_config(file) == make_config(tmp_path / "s.db")
 
 
 MANY = """\

@@ -1,6 +1,5 @@
 """Answers: what they cover, who was heard, and how sure they are."""
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone, tzinfo
@@ -24,8 +23,7 @@ from aggregator.answers.fleet import (
     StreamState,
 )
 from aggregator.answers.local_time import Grouping
-from aggregator.answers.parts import answer_json
-from aggregator.answers.plan_view import HalfWidth, PlanTerms, plan_terms, theta_text
+from aggregator.answers.plan_view import HalfWidth, plan_terms, theta_text
 from aggregator.answers.query import WHOLE, Answer, Facts, answer, curve_shown, prepare_curve
 from aggregator.answers.query_answer import QueryAnswer, query_answer, query_text
 from aggregator.answers.status_text import COLUMNS, status_text
@@ -42,7 +40,6 @@ from aggregator.store.rows import ReportSum
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.errors import CountsError
 from edge_ldp.mechanisms import Hybrid
-from edge_ldp.poisoning.alarm import largest_shift
 from edge_ldp.sums import CodeCounts, Epoch, estimate_mean, estimate_means
 from edge_ldp.vectorized import perturb_many
 
@@ -497,35 +494,6 @@ def told(found: Answer, revisions: Sequence[Revision] = ()) -> QueryAnswer:
     records = [nothing._replace(counted=7, rejected=2, duplicates=1), nothing._replace(counted=3)]
     facts = replace(FACTS, records=records)
     return query_answer(STREAM, found, facts, revisions, zone=ZONE)
-
-
-def test_the_json_has_the_documented_keys() -> None:
-    """All of them: tests/aggregator/answers/test_golden.py."""
-    answer = told(ANSWER)
-    made = json.loads(answer_json(answer))
-    assert (made["from"], made["whole"]["mean"]) == (answer.from_, ANSWER.whole.mean)
-    density = made["density"]
-    assert len(density["edges"]) == len(density["probabilities"]) + 1
-    assert answer.theta == [
-        PlanTerms(
-            epoch=epoch,
-            theta=theta,
-            issued_s=0,
-            survey_share=share,
-            survey_low=0,
-            survey_high=4095,
-            influence=PLANS[epoch].stream_mechanism.influence,
-            shift_per_percent=largest_shift(PLANS[epoch].stream_mechanism, 0.01),
-            forecast=None,
-            reasons=None,
-        )
-        for epoch, theta, share in ((1, 4095, 1.0), (2, 1000, 0.0625))
-    ]
-    assert made["counts"] == {"counted": 10, "rejected": 2, "duplicates": 1}
-    assert (made["from_s"], made["to_s"]) == (
-        (FIRST_BUCKET + 24) * 3600,
-        (FIRST_BUCKET + 24 * DAYS) * 3600,
-    )
 
 
 def test_half_widths_expected_stand_with_the_plan_that_a_revision_is_about() -> None:

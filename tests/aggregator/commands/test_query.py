@@ -3,25 +3,18 @@
 import csv
 from contextlib import closing
 from dataclasses import replace
-from dataclasses import replace as replace_fields
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from aggregator.answers.load_lookup import whole_spans
-from aggregator.answers.local_time import GROUPINGS, Grouping
-from aggregator.answers.lookup import read_counted, read_facts
-from aggregator.answers.query import answer, curve_shown
-from aggregator.config import parse_config
 from aggregator.counting.members import named_wishes
 from aggregator.counting.refusals import Rules, StreamRules, allowed_codes
 from aggregator.main import main
 from aggregator.plans import planner
 from aggregator.store.contract import PlanRow
-from aggregator.store.opening import open_reader, open_session
+from aggregator.store.opening import open_session
 from aggregator.store.registry import apply
-from aggregator.store.rollups import tend
 from edge_ldp.device.frame import encode
 from edge_ldp.protocol.messages import Status, topic
 from edge_ldp.service.mqtt import Message
@@ -132,46 +125,6 @@ def test_the_past_of_a_retired_stream_is_answered_as_before(desk: Operator) -> N
     assert [desk.json("query"), desk.json("load-curve"), desk.json("theta")] == before
 
 
-@pytest.mark.parametrize(
-    "engine", ["sqlite", pytest.param("postgres", marks=pytest.mark.slow)], indirect=True
-)
-@pytest.mark.parametrize("tended_after_s", [None, 40 * 86_400, 90 * 86_400])
-def test_counts_that_are_added_up_give_the_same_answer_to_the_bit(
-    engine: Engine, desk: Operator, tended_after_s: int | None
-) -> None:
-    """A query of a year reads no row for each bucket; also where hours' sums, or days, are kept."""
-    assert desk.json("query")["whole"]["n"] > 0
-    config = parse_config(
-        engine.text(more="\n[retention]\nbucket_days = 40\nhour_days = 60\n"), "f"
-    )
-    stream, ever = config.streams[0], (0, 1 << 32)
-    if tended_after_s is not None:
-        with closing(open_session(config, "f")) as session:
-            while tend(session, config, NOW_S + tended_after_s):
-                pass
-    with closing(open_reader(config, "f")) as reader:
-        sizes = []
-        for by in map(Grouping, GROUPINGS):
-            for first, last in (ever, (FIRST_SLOT // 4 + 24, FIRST_SLOT // 4 + 50)):
-                kept = reader.rolled_up(stream.id)
-                at = whole_spans(kept, stream, first, last)[:2]
-                counted = read_counted(reader, stream, *at, None, by)
-                summed = read_facts(reader, config, stream, None, counted)
-                plain = replace_fields(summed, rows=reader.counts(stream.id, *at))
-                one, other = (answer(stream, facts, by) for facts in (plain, summed))
-                assert (one.whole, one.groups) == (other.whole, other.groups)
-                assert (one.spread, one.unseen) == (other.spread, other.unseen)
-                curves = [curve_shown(facts.plans, facts.rows) for facts in (plain, summed)]
-                densities = [curve.density.probabilities for curve in curves if curve is not None]
-                assert (densities[0] == densities[1]).all()
-                sizes.append((len(summed.rows.code), len(plain.rows.code)))
-        assert all(few <= many for few, many in sizes)
-        assert tended_after_s == 90 * 86_400 or sizes[0][0] < sizes[0][1] / 3
-        counted = read_counted(reader, stream, *ever)
-        facts = read_facts(reader, config, stream, None, counted)
-        assert answer(stream, facts).curve is None
-
-
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 def test_figures_are_energies_in_the_operators_time_also_for_spreadsheets(desk: Operator) -> None:
     found = desk.json("query", "--zone", "Asia/Kolkata")
@@ -208,19 +161,6 @@ def test_where_no_reports_are_it_is_said_and_where_there_are_some(desk: Operator
     some = "2023-11-14 22:00 to 2023-11-18 01:00"
     assert f"no reports in this range (UTC); there are some from {some}" in text
     assert some in desk.text("load-curve", "--since", "2026-12-27", code=5)
-
-
-@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
-def test_a_range_that_cuts_hours_is_said_to_be_widened_to_them(desk: Operator) -> None:
-    day = "2023-11-15T"
-    found = desk.json("query", "--since", f"{day}05:30", "--until", f"{day}06:10")
-    assert (found["from"][11:16], found["to"][11:16]) == ("05:00", "07:00")
-    assert found["warnings"] == [
-        f"counts there are kept by hours of UTC: the range cuts the one from {day}{begin}Z to "
-        f"{day}{end}Z, and was widened to it"
-        for begin, end in (("05:00", "06:00"), ("06:00", "07:00"))
-    ]
-    assert desk.json("query", "--since", f"{day}05:00", "--until", f"{day}06:00")["warnings"] == []
 
 
 def test_days_of_surveys_alone_are_said_to_be_in_no_mean(

@@ -132,17 +132,6 @@ def test_without_a_plan_there_is_none_to_keep(tmp_path: Path) -> None:
         assert reply.json() == {"error": "power: no plan was issued yet"}
 
 
-def test_small_groups_are_refused_as_by_the_command_AGG_13(console: str) -> None:
-    few = httpx.get(f"{console}/api/v1/query", params={"group": "south"}).json()
-    assert few["whole"]["withheld"]
-    assert few["whole"]["mean"] is None
-    curve = httpx.get(f"{console}/api/v1/load-curve", params={"group": "south"}).json()
-    assert curve["hours"]
-    assert all(row["withheld"] and row["mean"] is None for row in curve["hours"])
-    table = httpx.get(f"{console}/api/v1/load-curve", params={"group": "south", "format": "csv"})
-    assert {row["mean"] for row in csv.DictReader(io.StringIO(table.text))} == {""}
-
-
 @pytest.mark.parametrize(
     ("path", "status", "reason"),
     [

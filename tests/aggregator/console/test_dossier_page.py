@@ -17,11 +17,3 @@ def test_the_page_and_the_api_say_what_the_command_prints(fleet: Fleet, console:
     said = [line.lstrip("#- ") for line in text.splitlines() if line]
     assert len(said) > 20
     assert [one for one in said if f">{one}</" not in page] == []
-
-
-def test_the_privacy_page_has_the_attackers_errors_PLN_14(console: str) -> None:
-    found = httpx.get(f"{console}/api/v1/dossier").json()["attacker"]
-    privacy = httpx.get(f"{console}/privacy").text
-    for one in found["errors"]:
-        assert f"<td>{one['error_w']:,.1f} W</td><td>{one['honest_w']:,.1f} W</td>" in privacy
-    assert "Not measured for power" in privacy

@@ -126,21 +126,18 @@ def check_failures(run: Runner, script: Script, command: str, given: bytes) -> N
     assert re.fullmatch("[0-9a-f ]+", found[0][1])
 
 
-def test_a_stream_report_needs_all_its_draws(run: Runner) -> None:
+REPORTS = {
+    "stream": (stream, random_words("stream", 3)),
+    "survey": (survey, words(0, 5)),  # the coin says survey: buckets, no rounding
+    "reporter's stream": (survey, words(9, 5, 6, 7)),  # the coin says stream
+}
+
+
+@pytest.mark.parametrize("kind", REPORTS)
+def test_a_report_needs_all_its_draws(run: Runner, kind: str) -> None:
+    make, given = REPORTS[kind]
     script = Script()
-    check_failures(run, script, stream(script), random_words("stream", 3))
-
-
-def test_a_survey_report_needs_all_its_draws(run: Runner) -> None:
-    script = Script()
-    command = survey(script)
-    check_failures(run, script, command, words(0, 5))  # the coin says survey: buckets, no rounding
-
-
-def test_a_reporters_stream_report_needs_all_its_draws(run: Runner) -> None:
-    script = Script()
-    command = survey(script)
-    check_failures(run, script, command, words(9, 5, 6, 7))  # the coin says stream
+    check_failures(run, script, make(script), given)
 
 
 @pytest.mark.parametrize(("table", "needed"), ORACLES.values(), ids=list(ORACLES))

@@ -57,27 +57,6 @@ def test_json_is_one_object_that_says_what_was_run_and_found(
     assert view["tasks"] == 2
 
 
-def test_a_finished_run_given_again_measures_nothing_and_says_the_same(
-    own: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    args = ["sw", "--values", own, *TINY, "--out", str(tmp_path), "--json"]
-    assert main(args) == 0
-    first, before = capsys.readouterr().out, (tmp_path / "sw.csv").read_bytes()
-    assert main(args) == 0
-    assert capsys.readouterr().out == first
-    assert (tmp_path / "sw.csv").read_bytes() == before
-
-
-def test_rows_of_other_values_are_refused(
-    own: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    args = ["sw", "--values", own, *TINY, "--out", str(tmp_path)]
-    assert main(args) == 0
-    np.savez(tmp_path / "own.npz", power_w=np.zeros(500, int))
-    assert main(args) == EXIT_USAGE
-    assert "made from other values of power_w" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     ("stop", "code"),
     [

@@ -10,7 +10,7 @@ import pytest
 from studies.evaluate import files
 from studies.evaluate.files import built_in
 from studies.evaluate.given import InputError
-from studies.evaluate.sources import BUNDLED, GIVEN, MADE, NAMES, money, months
+from studies.evaluate.sources import BUNDLED, GIVEN, MADE, money, months
 
 DATA = Path(__file__).parents[3] / "firmware_stubs" / "data"
 
@@ -91,10 +91,6 @@ def test_home_months_need_a_folder_of_their_files(tmp_path: Path) -> None:
         built_in("months")
     with pytest.raises(InputError, match="sgsc_homes_30min"):
         built_in("months", tmp_path)
-
-
-def test_no_name_stands_for_two_sets() -> None:
-    assert len(NAMES) == len(set(NAMES))
 
 
 def test_without_the_installed_data_a_folder_of_them_serves_as_well(

@@ -5,7 +5,7 @@ import pytest
 
 from edge_ldp.device.errors import ParameterError
 from studies.evaluate.study import Task, Values, rng
-from tests.studies.evaluate.small import STUDY, values
+from tests.studies.evaluate.small import STUDY
 
 TASK = Task("2", "beta", "SW+EMS", 1.0, 0)
 
@@ -59,7 +59,3 @@ def test_values_outside_their_claim_are_refused(
 ) -> None:
     with pytest.raises(ParameterError, match=about):
         Values("a", given, low, ceiling, "", "")
-
-
-def test_values_of_the_helper_are_valid() -> None:
-    assert values().digest() == values().digest() != values(count=49).digest()

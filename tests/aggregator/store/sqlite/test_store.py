@@ -176,16 +176,6 @@ def test_a_store_that_is_not_there_is_named(tmp_path: Path) -> None:
         SqliteStore.open(tmp_path / "none" / "a.db")
 
 
-def test_a_newer_schema_is_refused(tmp_path: Path) -> None:
-    SqliteStore.open(tmp_path / "a.db").close()
-    with sqlite3.connect(tmp_path / "a.db") as db:
-        db.execute("PRAGMA user_version = 99")
-    db.close()
-    for opens in (SqliteStore.open, SqliteReader.open):
-        with pytest.raises(StoreError, match="newer version"):
-            opens(tmp_path / "a.db")
-
-
 def test_another_programs_database_is_refused(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "a.db") as db:
         db.execute("CREATE TABLE theirs (x)")
