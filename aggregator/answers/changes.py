@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from msgspec import field
 
-from aggregator.answers.parts import AnswerPart, Seconds
+from aggregator.answers.parts import AnswerPart, Reports, Seconds
+from edge_ldp.protocol.utc import utc
 
 
 class ChangedDevices(AnswerPart, frozen=True, kw_only=True):
@@ -18,6 +19,34 @@ class ChangedDevices(AnswerPart, frozen=True, kw_only=True):
     devices: int
     changed: list[str]
     logins_ended: list[str]
+
+
+class ErasedDevice(AnswerPart, frozen=True, kw_only=True):
+    """What was erased of a device.
+
+    rows: how many, by the store's table; audited: lines of the log of changes that lost its name;
+    reports: that stay in counts of many; unnamed: its sums of a period that stay.
+    """
+
+    device: str
+    rows: dict[str, int]
+    audited: int
+    reports: Reports
+    unnamed: int
+
+
+class ErasedDevices(AnswerPart, frozen=True, kw_only=True):
+    """What `devices erase` answers.
+
+    at_s; devices[]; logins_ended[]; overwritten: no free page has bytes of them; archived: reports
+    that were erased in the archive, or null where there is none.
+    """
+
+    at_s: Seconds
+    devices: list[ErasedDevice]
+    logins_ended: list[str]
+    overwritten: bool
+    archived: Reports | None
 
 
 class InvitedDevice(AnswerPart, frozen=True, kw_only=True):
@@ -126,3 +155,25 @@ class ConsoleTokens(AnswerPart, frozen=True, kw_only=True):
     """
 
     tokens: list[ConsoleToken]
+
+
+def erased_text(view: ErasedDevices, *, told: str = "") -> str:
+    """Return what was erased, as a receipt for whoever asked for it; `told`: of the broker."""
+    lines = []
+    for one in view.devices:
+        rows = ", ".join(f"{many} {name}" for name, many in one.rows.items() if many)
+        lines += [
+            f"{one.device}: erased {utc(view.at_s):%Y-%m-%d %H:%M} UTC, and its name is barred",
+            f"  gone: its status, group and what it sent when; rows: {rows or 'none'}",
+            f"  gone: its name from {one.audited} lines of the log of changes",
+            f"  stays: {one.reports:,} reports, in counts of many homes: none can be taken out",
+            f"  stays: {one.unnamed} noisy sums, of a random name each",
+        ]
+    if view.logins_ended:
+        lines.append(f"logins at the broker ended: {len(view.logins_ended)}{told and f'; {told}'}")
+    if not view.overwritten:
+        lines.append("its bytes may lie in free pages until VACUUM, with the service stopped")
+    if view.archived is not None:
+        lines.append(f"gone from the archive: {view.archived:,} reports; `replay` knows of it")
+    lines.append("older backups still have it: they must go, or be restored and erased again")
+    return "\n".join([*lines, ""])

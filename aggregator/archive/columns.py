@@ -15,7 +15,7 @@ import numpy as np
 from edge_ldp.device.errors import ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Container, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -91,6 +91,12 @@ def make_reports(names: Sequence[str], columns: Mapping[str, Column]) -> Reports
     columns = {"grp": none, "cls": none, **columns}
     typed = {name: np.asarray(columns[name], kind) for name, kind in TYPES.items()}
     return Reports(names=tuple(names), **typed)
+
+
+def without(reports: Reports, devices: Container[str]) -> Reports:
+    """Return the reports of other devices."""
+    gone = [at for at, name in enumerate(reports.names) if name in devices]
+    return reports.take(~np.isin(reports.device, gone)) if gone else reports
 
 
 def unite(parts: Sequence[Reports]) -> United:

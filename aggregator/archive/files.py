@@ -10,10 +10,10 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from aggregator.archive.columns import DAY_S, partition, unite
+from aggregator.archive.columns import DAY_S, partition, unite, without
 from aggregator.archive.directory import REPORTS, SPOOL, read_about
-from aggregator.archive.parquet import merge_into
-from aggregator.archive.releases import put_releases
+from aggregator.archive.parquet import erase_from, merge_into
+from aggregator.archive.releases import erase_releases, put_releases
 from aggregator.archive.spool import DAMAGED, OPEN, SEALED, take_lock
 from aggregator.archive.spool_record import (
     RecordError,
@@ -27,7 +27,7 @@ from edge_ldp.device.errors import ParameterError
 from edge_ldp.protocol.utc import utc
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Container, Iterator, Mapping
     from pathlib import Path
 
     from aggregator.archive.columns import Reports
@@ -67,9 +67,12 @@ def compact(
     slot_seconds: Mapping[int, int],
     is_committed: IsCommitted,
     progress: Callable[[int, int], None] = lambda _done, _all: None,
+    *,
+    erased: Container[str] = (),
 ) -> Compacted:
     """Bring the spool into files, also while the aggregator writes to it.
 
+    What is of `erased` devices is left behind: a segment that is open has it until it is sealed.
     `slot_seconds`: of every stream; `progress` hears bytes done, and bytes in all. Raises
     StoreError.
     """
@@ -81,8 +84,8 @@ def compact(
         size, total = 0, sum(path.stat().st_size for paths in rounds for path in paths)
         for paths in rounds:
             bodies = [one for path in paths for one in _read_segment(path, is_committed)]
-            part = unite([reports for reports, _ in bodies])
-            releases = [one for _, kept in bodies for one in kept]
+            part = unite([without(reports, erased) for reports, _ in bodies])
+            releases = [one for _, kept in bodies for one in kept if one.device not in erased]
             compacted += Compacted(releases=put_releases(place, releases, shards))
             compacted += Compacted(len(part.reports), part.repeats, part.conflicts)
             for (day, shard), reports in partition(part.reports, slot_seconds, shards):
@@ -103,6 +106,23 @@ def compact(
     finally:
         os.close(lock)
     return compacted
+
+
+def erase_archived(place: Path, devices: Container[str]) -> int:
+    """Take devices out of the files, once the spool was brought there; return their reports.
+
+    Raises StoreError; killed in between, what is left goes when it is done again.
+    """
+    lock = take_lock(place / "compaction.lock")
+    try:
+        erase_releases(place, devices)
+        files = sorted((place / REPORTS).glob("day=*/shard-*.parquet"))
+        return sum(erase_from(path, devices) for path in files)
+    except OSError as exc:
+        remedy = "erase them again when it works"
+        raise StoreError(str(place), exc.strerror or str(exc), remedy) from exc
+    finally:
+        os.close(lock)
 
 
 def file_of(place: Path, day: int, shard: int) -> Path:

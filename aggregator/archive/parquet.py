@@ -15,13 +15,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from aggregator.archive.columns import TYPES, Reports, United, make_reports, unite
+from aggregator.archive.columns import TYPES, Reports, United, make_reports, unite, without
 from aggregator.archive.directory import put_in_place
 from aggregator.archive.spool import MODE, sync_directory
 from aggregator.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Container, Iterator
     from pathlib import Path
 
 ROW_GROUP = 1 << 18
@@ -60,6 +60,25 @@ def merge_into(path: Path, reports: Reports) -> Merged:
         with suppress(FileNotFoundError):
             draft.unlink()
     return Merged(repeats, conflicts, 1)
+
+
+def erase_from(path: Path, devices: Container[str]) -> int:
+    """Replace a file, durably and whole, by one without these devices; return their reports."""
+    draft = path.with_suffix(".new")
+    gone = 0
+    try:
+        with pq.ParquetWriter(draft, _SCHEMA, compression="zstd") as writer:
+            for group in _groups(path):
+                left = without(group, devices)
+                gone += len(group) - len(left)
+                writer.write_table(_table_of(left), row_group_size=ROW_GROUP)
+        if gone:
+            make_durable(draft)
+            put_in_place(draft, path)
+    finally:
+        with suppress(FileNotFoundError):
+            draft.unlink()
+    return gone
 
 
 def _united(path: Path, reports: Reports) -> Iterator[United]:

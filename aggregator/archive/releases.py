@@ -19,7 +19,7 @@ from aggregator.counting.records import KeptSums
 from edge_ldp.protocol.utc import utc
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Container, Iterable, Iterator, Sequence
     from pathlib import Path
 
 RELEASES = "releases"
@@ -54,6 +54,15 @@ def read_releases(place: Path) -> Iterator[KeptSums]:
         yield from _read(path)
 
 
+def erase_releases(place: Path, devices: Container[str]) -> None:
+    """Replace the files that have releases of these devices; raises OSError, StoreError."""
+    for path in sorted((place / RELEASES).glob("month=*/shard-*.parquet")):
+        kept = _read(path)
+        left = [one for one in kept if one.device not in devices]
+        if len(left) < len(kept):
+            _put(path, left)
+
+
 def _merge(path: Path, kept: Iterable[KeptSums]) -> int:
     path.parent.mkdir(parents=True, exist_ok=True)
     for folder in (path.parent.parent.parent, path.parent.parent):
@@ -64,7 +73,12 @@ def _merge(path: Path, kept: Iterable[KeptSums]) -> int:
         united.setdefault(one[:3], one)
     if len(united) == before:
         return 0
-    rows = [one._replace(held=False) for _, one in sorted(united.items())]
+    _put(path, [one._replace(held=False) for _, one in sorted(united.items())])
+    return len(united) - before
+
+
+def _put(path: Path, rows: Sequence[KeptSums]) -> None:
+    """Put a file of these in its place, durably."""
     columns = [[row[at] for row in rows] for at in (0, 1, 2, 3, 4, 6)]
     table = pa.table([*map(pa.array, columns)], names=_SCHEMA.names).cast(_SCHEMA)
     draft = path.with_suffix(".new")
@@ -75,7 +89,6 @@ def _merge(path: Path, kept: Iterable[KeptSums]) -> int:
     finally:
         with suppress(FileNotFoundError):
             draft.unlink()
-    return len(united) - before
 
 
 def _read(path: Path) -> list[KeptSums]:

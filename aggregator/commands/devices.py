@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aggregator.answers.changes import ChangedDevices
+from aggregator.answers.changes import ChangedDevices, ErasedDevice, ErasedDevices, erased_text
 from aggregator.answers.device_view import (
     DevicesAnswer,
     GroupsAnswer,
@@ -37,8 +37,11 @@ from aggregator.commands.invite import RELOAD, end_logins
 from aggregator.commands.member_files import FORMATS, read_members, write_members
 from aggregator.config import ConfigError
 from aggregator.counting.members import Listed, named_wishes
+from aggregator.store.erasure import erase as erase_devices
+from aggregator.store.erasure import erased_devices
 from aggregator.store.registry import apply, listed
 from edge_ldp.arguments import whole_number
+from edge_ldp.entropy import system_draw
 
 if TYPE_CHECKING:
     import argparse
@@ -136,6 +139,37 @@ def groups(_args: argparse.Namespace, config: AggregatorConfig, reader: Reader) 
     return Shown(view, lambda: groups_text(view))
 
 
+def erase(args: argparse.Namespace) -> int:
+    """Erase what is kept of devices alone, for ever; sums of many homes stay as they are."""
+    wanted = [wish.device for wish in named_wishes(args.device)]
+    if not args.yes:
+        expected = "expected it: what is erased cannot be had again, and the name neither"
+        raise ConfigError("arguments", "--yes", expected)
+    with changing(args) as (config, session):
+        at_s = int(make_clock(config).now())
+        found, is_overwritten = erase_devices(session, wanted, at_s, system_draw())
+        archived = _erase_archived(config, session, wanted)
+    ended, is_broker_told = end_logins(config, wanted)
+    view = ErasedDevices(
+        at_s=at_s,
+        devices=[ErasedDevice(**one._asdict()) for one in found],
+        logins_ended=ended,
+        overwritten=is_overwritten,
+        archived=archived,
+    )
+    return Shown(view, lambda: erased_text(view, told="" if is_broker_told else RELOAD)).show(args)
+
+
+def _erase_archived(config: AggregatorConfig, reader: Reader, devices: list[str]) -> int | None:
+    if config.archive is None:
+        return None
+    from aggregator.archive.files import compact, erase_archived  # noqa: PLC0415 (an extra)
+
+    place, slots = Path(config.archive.path), {one.id: one.slot_seconds for one in config.streams}
+    compact(place, slots, reader.committed, erased=erased_devices(reader.facts()))
+    return erase_archived(place, devices)
+
+
 def _change(args: argparse.Namespace, wishes: Sequence[Wish], *, ends_logins: bool = False) -> int:
     with changing(args) as (config, session):
         changed = apply(session, wishes, int(make_clock(config).now()))
@@ -202,6 +236,9 @@ def add(commands: Commands) -> None:
             sub.add_argument("--group", help="the group to put them into")
         if command is group:
             sub.add_argument("--to", required=True, metavar="GROUP", help='its name; "" for none')
+    sub = add_command(below, erase, ErasedDevices)
+    sub.add_argument("device", nargs="+", help="its name")
+    sub.add_argument("--yes", action="store_true", help="for ever")
     invite.add(below)
     sub = add_command(below, import_, ChangedDevices)
     sub.set_defaults(name="import")

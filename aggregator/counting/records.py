@@ -160,6 +160,9 @@ class ReleasedArrival:
         return self.device, self.frame.key
 
 
+UNNAMED = "~"  # begins a name that no device can have: of sums whose home was erased
+
+
 class KeptSums(NamedTuple):
     """One home's sums of a period as they are kept, with its group; `held`: they are in no total.
 

@@ -100,6 +100,17 @@ def less(blob: bytes, devices: Iterable[str]) -> bytes:
     return pack_reporters(*(() if one is None else sorted(one - gone) for one in kinds))
 
 
+def renamed(blob: bytes, old: int, new: int) -> bytes:
+    """Return the set in which another hash stands for who has `old`; raises RowError."""
+    if old not in {hashed for one in unpack_reporters(blob) for hashed in one or ()}:
+        return blob
+    kinds = [
+        _CROWD if one is None else sorted({new if hashed == old else hashed for hashed in one})
+        for one in unpack_reporters(blob)
+    ]
+    return pack_reporters(*kinds)
+
+
 def at_least(blob: bytes, kind: int) -> int:
     """Return how many devices reported at least: exact below ENOUGH; O(1)."""
     return blob[kind] if blob else 0

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from aggregator.counting.period_totals import totals_of
+from aggregator.counting.records import UNNAMED
 from aggregator.counting.retention import GONE, SUMMED
 from aggregator.counting.tally import (
     CODE_BITS,
@@ -85,7 +86,8 @@ def compare_archive(archive: Tally, before: Tally, after: Tally) -> Compared:
 class ComparedSums:
     """Homes' sums of a period: all, and those that only one side has, or that differ.
 
-    `totals_differ`: periods whose total in the store is not what its releases add up to.
+    Those of erased homes, which only the store has, are of nobody. `totals_differ`: periods whose
+    total in the store is not what its releases add up to.
     """
 
     releases: int
@@ -102,11 +104,23 @@ def compare_releases(
     """Compare the archive's releases with the store's, read before and after; `totals`: after."""
     ours = {one._replace(held=False) for one in archive}
     kept = list(after)
-    now, then = ({one._replace(held=False) for one in found} for found in (kept, before))
+    now, then = (
+        {one._replace(held=False) for one in found if not one.device.startswith(UNNAMED)}
+        for found in (kept, before)
+    )
     known = totals_of(kept)
     wrong = {key for key in known.keys() | totals.keys() if known.get(key) != totals.get(key)}
     differ = (ours - now) | (then - ours)
     return ComparedSums(len(ours | now), len(differ), len(wrong))
+
+
+def explained(compared: Compared, reports: int) -> bool:
+    """Say whether at most so many reports are missing in the archive, and there is none too many.
+
+    Those of erased devices stay in the store's counts, and nobody knows any more which they were.
+    """
+    missing = [one.store - one.archive for one in compared.differ]
+    return all(more > 0 for more in missing) and sum(missing) <= reports
 
 
 def tally_of_rows(streams: Mapping[int, CountRows], group: int = 0) -> Tally:

@@ -16,7 +16,8 @@ JSON_KEYS = """\
 the spool, repeats, conflicts, files written, releases (homes' sums, new); reports; digest: the same
 for the same counts, whatever counted them; days, resumed (days); without: devices[] and reports
 that are left out of the answer, never of what is compared; compared: cells, equal, moving, differ,
-and the first of those that differ: stream, epoch, group, bucket, code, archive, store; sums (homes'
+and the first of those that differ: stream, epoch, group, bucket, code, archive, store; erased:
+devices that were, their reports, explains (no more than these are missing in it); sums (homes'
 sums of a period): releases, differ, totals_differ (periods that do not add up in the store);
 seconds: compact, count, compare; answer: as of `edge-ldp aggregator query --json`, from the
 archive's counts, without curated_beside, warnings, sums and mode (with --stream, else null), and
@@ -59,6 +60,9 @@ def replay_text(view: dict[str, Any]) -> str:
     if sums["releases"]:
         told = "homes' sums: {releases} releases, {differ} differ, {totals_differ} totals"
         lines.append(told.format(**sums) + " that do not add up")
+    if compared["differ"] and view["erased"]["devices"]:
+        line = "{devices} devices were erased: of their {reports} reports counts alone are kept"
+        lines.append(line.format(**view["erased"]))
     if (compared["differ"] or sums["differ"]) and not view["complete"]:
         lines.append("the archive began after the store: what was counted before is not in it")
     if view["without"]["devices"]:

@@ -337,6 +337,15 @@ class Session(Reader, Protocol):
     def enrol(self, devices: Sequence[str], at_s: int) -> None:
         """Give devices that have none a row."""
 
+    def device_tables(self) -> list[str]:
+        """Return the tables that keep something of single devices, but `devices` and `records`."""
+
+    def put_record(self, device: str, stream: int, record: Record) -> None:
+        """Put a record in the place of the one that there is."""
+
+    def forget_deleted(self) -> bool:
+        """Overwrite what was deleted, where that holds nobody up; return whether it is."""
+
     def fold(self, device: str, cls: int, counted: Sequence[CountedCell]) -> None:
         """Add what is kept apart of a device to the counts, not to sums; keep nothing apart.
 

@@ -6,9 +6,11 @@ what is changed here holds from its next one on.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from aggregator.counting.members import Listed, Standing, decided
+from aggregator.store.erasure import erased_devices
 from aggregator.store.quarantine_release import count_held
 from aggregator.store.shared_reads import FACTS, PLAN_HELD, RETIRED, streams_of
 
@@ -99,7 +101,10 @@ def _standing(session: Session, wishes: Sequence[Wish]) -> dict[str, Standing]:
     else:
         query = f"{_ROWS} WHERE device = ?"
         rows = [row for wish in wishes for row in session.rows(query, (wish.device,))]
-    return {device: Standing(*rest) for device, *rest in rows}
+    found = {device: Standing(*rest) for device, *rest in rows}
+    for device in erased_devices(session.facts()).keys() & found:
+        found[device] = replace(found[device], is_erased=True)
+    return found
 
 
 def _write(session: Session, done: Decided, at_s: int) -> None:

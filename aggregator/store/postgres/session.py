@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from aggregator.store.packed_records import pack_record
 from aggregator.store.postgres import statements as schema
 from aggregator.store.postgres.flush import add_audit, add_plan
 from aggregator.store.postgres.reader import PostgresReader
@@ -12,9 +13,14 @@ from aggregator.store.postgres.reader import PostgresReader
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from aggregator.counting.records import Record
     from aggregator.store.contract import CountedCell, PlanRow
     from aggregator.store.rows import AuditRow
 
+_TABLES = """SELECT table_name FROM information_schema.columns
+    JOIN information_schema.tables USING (table_schema, table_name)
+    WHERE table_schema = current_schema() AND table_type = 'BASE TABLE'
+    AND column_name = 'device' AND table_name NOT IN ('devices', 'records') ORDER BY 1"""
 # appended as a flush's are; whoever merges folds them
 _PRESENCE = b"""INSERT INTO presence_deltas (stream, bucket, grp, cls, slots)
     SELECT stream, bucket, grp, %s, slots FROM held_presence WHERE device = %s"""
@@ -53,6 +59,19 @@ class PostgresSession(PostgresReader):
         """Execute a statement with ? for each of the values."""
         with self.reading() as db, db.cursor() as cursor:
             cursor.executemany(statement.replace("?", "%s").encode(), values)
+
+    def device_tables(self) -> list[str]:
+        """Return the tables that keep something of single devices, but `devices` and `records`."""
+        return [name for (name,) in self.rows(_TABLES)]
+
+    def put_record(self, device: str, stream: int, record: Record) -> None:
+        """Put a record in the place of the one that there is."""
+        with self.reading() as db:
+            db.execute(schema.PUT_RECORDS, ([device], [stream], [pack_record(record)]))
+
+    def forget_deleted(self) -> bool:
+        """Return False: the server overwrites dead rows and its logs by itself, in its own time."""
+        return False
 
     def enrol(self, devices: Sequence[str], at_s: int) -> None:
         """Give devices that have none a row."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 from aggregator.counting.reporters import united
 from aggregator.counting.tally import add_pairs
 from aggregator.errors import FencedError, StoreError
-from aggregator.store.forms import pack_pairs, unpack_pairs
+from aggregator.store.forms import pack_pairs, record_row, unpack_pairs
 from aggregator.store.shared_reads import ADD_AUDIT
 from aggregator.store.sqlite import schema
 from aggregator.store.sqlite.reader import SqliteReader, connect, refuse_moved
@@ -18,10 +18,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+    from aggregator.counting.records import Record
     from aggregator.store.contract import CountedCell, PlanRow
     from aggregator.store.rows import AuditRow
 
 WAIT_S = 20.0  # for the service's flush, or a merge of many
+_TABLES = """SELECT one.name FROM sqlite_master AS one, pragma_table_info(one.name) AS part
+    WHERE one.type = 'table' AND part.name = 'device' AND one.name NOT IN ('devices', 'records')
+    ORDER BY 1"""
 _PRESENCE = """INSERT INTO presence (stream, bucket, grp, cls, slots)
     SELECT stream, bucket, grp, ?, slots FROM held_presence WHERE device = ?
     ON CONFLICT (stream, bucket, grp, cls) DO UPDATE SET slots = slots + excluded.slots"""
@@ -67,6 +71,22 @@ class SqliteSession(SqliteReader):
         """Execute a statement with ? for each of the values."""
         with self.reading() as db:
             db.executemany(statement, values)
+
+    def device_tables(self) -> list[str]:
+        """Return the tables that keep something of single devices, but `devices` and `records`."""
+        return [name for (name,) in self._rows(_TABLES)]
+
+    def put_record(self, device: str, stream: int, record: Record) -> None:
+        """Put a record in the place of the one that there is."""
+        self._rows(schema.PUT_RECORD, record_row((device, stream), record))
+
+    def forget_deleted(self) -> bool:
+        """Write the file anew while no service runs on it: free pages have what once lay there."""
+        if self.is_served() is not False:
+            return False
+        self._rows("VACUUM")
+        self._rows("PRAGMA wal_checkpoint(TRUNCATE)")
+        return True
 
     def enrol(self, devices: Sequence[str], at_s: int) -> None:
         """Give devices that have none a row."""
