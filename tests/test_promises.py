@@ -104,7 +104,7 @@ def test_the_figures_of_the_pages_are_the_programs() -> None:
             f"| shipped default: {' | '.join(cells)} |",
             "| every slot (what the demo uses) | 96 of 96 | 1 | — | 96 |",
             f"| `theta_halvings` | {shape.theta_halvings} | θ − low is at least a sixteenth",
-            f"| `sharpness` | {shape.sharpness} | a sum's report has at most nine times",
+            f"| `sharpness` | {shape.sharpness} | a sum's report has at most three times",
             f"survey_buckets` | {shape.survey_halvings}, {shape.survey_buckets:,} |",
             f"| `survey_share` | {shape.survey_share} |",
             f"| `days`, `reports`, `range_days` | {days} |",

@@ -203,6 +203,20 @@ def renewed(plan: Plan, *, epoch: int, now_s: int) -> Plan:
     return replace(plan, epoch=epoch, issued_s=now_s, expires_s=now_s + VALID_S)
 
 
+def raised(plan: Plan, stream: StreamTable, *, epoch: int, now_s: int) -> Plan | None:
+    """Return the plan with the least θ that devices admit; None where θ is not all that is amiss.
+
+    A store may hold one that was admitted by the bounds of an older version (docs/faults.md,
+    PLN-22). Not `proved` yet.
+    """
+    if plan.theta >= stream.least_theta or not stream.allows(plan.stream_mechanism):
+        return None
+    made = replace(plan, stream_mechanism=stream.sums(stream.least_theta))
+    if not matches(made, plan.fleet, stream):
+        return None
+    return replace(renewed(made, epoch=epoch, now_s=now_s), certificate=None)
+
+
 def needs_renewal(plan: Plan, now_s: float) -> bool:
     """Say whether half of the plan's time is over."""
     return now_s > plan.issued_s + VALID_S // 2

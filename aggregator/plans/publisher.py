@@ -208,7 +208,7 @@ class PlanPublisher:
         stored = None if current is None else current.epoch
         if current is None or not planner.matches(current, self._config.fleet, stream):
             epoch = planner.next_epoch(stored, seen, self._now)
-            await self._issue(link, stream, await self._first(stream, epoch))
+            await self._issue(link, stream, await self._anew(stream, current, epoch))
         elif (
             (seen is not None and seen >= current.epoch and stream.id not in self._published)
             or current.store not in (None, self._rivals.store)
@@ -387,10 +387,16 @@ class PlanPublisher:
             self._published[stream.id] = payload
             await self._keeper.call(self.cache.refresh)
 
-    async def _first(self, stream: StreamTable, epoch: int) -> Plan:
-        """Return a first plan; in a thread, as proving it takes a while."""
-        make = partial(planner.first_plan, self._config.fleet, stream, epoch=epoch, now_s=self._now)
-        return await asyncio.to_thread(make)
+    async def _anew(self, stream: StreamTable, before: Plan | None, epoch: int) -> Plan:
+        """Return the plan for one that may not stand; in a thread, as proving takes a while."""
+        times = {"epoch": epoch, "now_s": self._now}
+        raised = None if before is None else planner.raised(before, stream, **times)
+        if before is None or raised is None:
+            make = partial(planner.first_plan, self._config.fleet, stream, **times)
+            return await asyncio.to_thread(make)
+        text = "plan %s: devices refuse θ = %d %s, so it is raised to the least that they admit"
+        _log.warning(text, stream.name, before.theta, before.unit)
+        return await asyncio.to_thread(planner.proved, raised)
 
     def _revised_s(self, stream: StreamTable) -> float | None:
         revision = self.cache.revision(stream)

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 SHARE_DEN = 1 << 16
 DAY_S = 86_400
-FAR = 8  # times what both halves show of values: then a ceiling is worth a word
+FAR = 6  # times what both halves show of values: then a ceiling is worth a word
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from aggregator.config import AggregatorConfig, StreamTable
     from aggregator.plans.signing import PlanSeal
     from aggregator.store.contract import Reader
+    from edge_ldp.protocol.plan import Plan
     from edge_ldp.service.broker import Broker
     from edge_ldp.service.clock import Clock
     from edge_ldp.service.mqtt import Link
@@ -255,16 +256,23 @@ def plan_verdict(
         return Finding(what, "untried", "an operator retired the stream")
     ours = stored.plans.get(stream.id)
     if standing is not None and standing == ours:
-        plan = parse_plan(seal.open(standing))
-        told = f"epoch {plan.epoch}, θ {plan.theta} {plan.unit}, stands"
-        if not is_ahead(plan, now_s, AHEAD_S):
-            return Finding(what, "ok", told)
-        told += f", dated {utc(plan.issued_s):%Y-%m-%d %H:%M} UTC: devices refuse what is ahead"
-        remedy = f"set the clock right, and restart the service: {RUN} issues it anew"
-        return Finding(what, "fails", told, remedy)
+        return _as_stored(what, stream, parse_plan(seal.open(standing)), now_s)
     if standing is None and ours is None:
         return Finding(what, "ok", f"none yet: {RUN} makes the first")
     return Finding(what, "fails", *_apart(standing, ours, seal, stored))
+
+
+def _as_stored(what: str, stream: StreamTable, plan: Plan, now_s: float) -> Finding:
+    """Return the verdict on a plan that stands as it is stored: whether devices take it."""
+    told, least = f"epoch {plan.epoch}, θ {plan.theta} {plan.unit}, stands", stream.least_theta
+    if plan.theta < least:
+        told += f": devices refuse what is below {least} {plan.unit}"
+        return Finding(what, "fails", told, f"restart the service: {RUN} raises it")
+    if not is_ahead(plan, now_s, AHEAD_S):
+        return Finding(what, "ok", told)
+    told += f", dated {utc(plan.issued_s):%Y-%m-%d %H:%M} UTC: devices refuse what is ahead"
+    remedy = f"set the clock right, and restart the service: {RUN} issues it anew"
+    return Finding(what, "fails", told, remedy)
 
 
 def _apart(

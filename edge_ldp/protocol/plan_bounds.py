@@ -52,7 +52,7 @@ class PlanBounds:
     survey_halvings: int = 0
     survey_buckets: int = 1024
     survey_share: Fraction = Fraction(1)
-    sharpness: int = 9
+    sharpness: int = 3
     days: int = 1
     reports: int = 8
     range_days: int = 7

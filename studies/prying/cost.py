@@ -53,17 +53,15 @@ def main() -> None:
                 f"| {name} | {world.ceiling:,} | {_least(world, hybrid[0]):,} | {mean:,.0f} |"
                 f" {hybrid[1]:.3f} | {tuned[1]:.3f} |\n"
             )
-    say("\n| set | ceiling | 3 halvings | 2 halvings | sharpness 4 |\n")
-    say("| --- | ---: | ---: | ---: | ---: |\n")
+    say("\n| set | ceiling | 3 halvings | 2 halvings |\n| --- | ---: | ---: | ---: |\n")
     for name in (one for one in SETS if one in laws):
         for ceiling in sorted({len(laws[name]) - 1, CEILING}):
             if ceiling < len(laws[name]) - 1:
                 continue
             world = World(laws[name], ceiling, 1.0)
             shapes = [PlanBounds(theta_halvings=times) for times in (3, 2)]
-            shapes.append(PlanBounds(sharpness=4))
             fewer = [_over(world, Tuned(epsilon=1, low=0, high=POINTS), one)[1] for one in shapes]
-            say(f"| {name} | {ceiling:,} | {fewer[0]:.3f} | {fewer[1]:.3f} | {fewer[2]:.3f} |\n")
+            say(f"| {name} | {ceiling:,} | {fewer[0]:.3f} | {fewer[1]:.3f} |\n")
     say("\n| set | reports | chosen θ | surveys |\n| --- | ---: | ---: | ---: |\n")
     for name, times in product((one for one in HOMES if one in laws), (1, 25)):
         best = chosen(World(laws[name], CEILING, 1.0), times)

@@ -104,9 +104,9 @@ async def test_an_ordered_plan_reaches_devices_and_a_restored_store_goes_on_abov
     await wire.send([made(device)])
     await until(lambda: aggregator.counted() == REPORTS)
     order(aggregator, "backup", str(tmp_path / "backup"))
-    ordered = order(aggregator, "plan", "publish", "--theta", "2000", "--hold")
+    ordered = order(aggregator, "plan", "publish", "--theta", "3000", "--hold")
     following = await wire.plan(epoch=2)
-    assert (following.theta, following.certificate) == (2000, ordered["plan"]["certificate"])
+    assert (following.theta, following.certificate) == (3000, ordered["plan"]["certificate"])
     device.plan = following
     await wire.send([made(device)])
     await until(lambda: aggregator.counted() == 2 * REPORTS)
@@ -115,7 +115,7 @@ async def test_an_ordered_plan_reaches_devices_and_a_restored_store_goes_on_abov
     assert aggregator.counted() == REPORTS
     aggregator.start()
     later = await wire.plan(epoch=3)
-    assert (later.epoch, later.theta) == (1002, 2000)
+    assert (later.epoch, later.theta) == (1002, 3000)
     device.plan = later
     await wire.send([made(device)])
     await wire.settle()  # no receipt had covered the second batch: it is sent again

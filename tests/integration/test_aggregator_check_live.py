@@ -428,6 +428,18 @@ def test_a_plan_dated_ahead_that_stands_is_no_good_one_PLN_18(desk: Desk) -> Non
     assert found.outcome == "ok"
 
 
+def test_a_plan_sharper_than_devices_admit_that_stands_is_no_good_one_PLN_22(desk: Desk) -> None:
+    config = load_config(desk.set_up())
+    (stream, *_), now_s = config.streams, int(time.time())
+    first = first_plan(config.fleet, stream, epoch=1, now_s=now_s)
+    plan = replace(first, share=(1, 2), stream_mechanism=stream.sums(stream.least_theta - 1))
+    known = Stored({stream.id: plan.to_json()}, frozenset(), 0, has_reports=False, is_served=False)
+    found = plan_verdict(stream, known, plan.to_json(), PlanSeal(), now_s)
+    assert found.outcome == "fails"
+    assert f"devices refuse what is below {stream.least_theta} " in found.told
+    assert "raises it" in found.remedy
+
+
 def test_what_a_service_stores_and_publishes_meanwhile_is_no_difference(desk: Desk) -> None:
     file = desk.set_up()
     with serving(desk):

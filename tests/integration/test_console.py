@@ -89,11 +89,11 @@ async def _day(page: Page, address: str, aggregator: Aggregator, wire: Wire, pla
     await expect(row).to_contain_text("in quarantine since", timeout=PATIENCE_MS)
     await expect(row).to_contain_text("marked in power", timeout=PATIENCE_MS)
     # a new plan by command
-    await _command(aggregator, "plan", "publish", "--theta", "2000", "--share", "1/4")
+    await _command(aggregator, "plan", "publish", "--theta", "3000", "--share", "1/4")
     await page.goto(f"{address}/plans")
     newest = page.locator("#plan-table tbody tr:first-child")
     await expect(newest).to_contain_text("2 (in force)", timeout=PATIENCE_MS)
-    await expect(newest).to_contain_text("2,000", timeout=PATIENCE_MS)
+    await expect(newest).to_contain_text("3,000", timeout=PATIENCE_MS)
     # exported
     return str((await _get(f"{address}/api/v1/completeness?format=csv")).text)
 

@@ -118,6 +118,22 @@ def test_a_theta_stays_for_a_week_also_over_a_restart_PLN_14(home: Home) -> None
     assert home.plan.theta == 1500
 
 
+def test_a_plan_taken_by_wider_bounds_stops_and_the_raised_one_follows_at_once_PLN_22(
+    home: Home, caplog: pytest.LogCaptureFixture
+) -> None:
+    """An older version took it: θ 300 of 4,000 W errs by 103 W, where 138 are the least by now."""
+    sharp = make_plan(7, theta=300)
+    row = accepted(sharp, at_s=T0, reports=0)
+    home.journal.save_plan(StoredPlan("power", 7, sharp.to_json()), row)
+    home.restart()
+    assert [*home.device.status("online").refusals] == ["sharp"]
+    assert "none is in force, so nothing is reported" in caplog.text
+    assert home.device.health == "degraded: no plan that this home allows (power)"
+    assert home.offer(sharp) == "sharp"
+    assert home.offer(make_plan(8, theta=407)) is None
+    assert (home.plan.theta, home.device.health) == (407, "ok")
+
+
 def test_a_survey_between_does_not_hide_which_theta_was_in_force_PLN_14(home: Home) -> None:
     assert home.offer(make_plan(1, theta=1000)) is None
     for epoch, share in ((2, (1, 1)), (3, (1, 2))):

@@ -226,7 +226,7 @@ class Terminal(io.StringIO):
 
 @pytest.fixture
 def large(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Operator:
-    """Give an operator of a stream of 3 × 63 A at 230 V: θ is 3,869 W at least with its ε."""
+    """Give an operator of a stream of 3 × 63 A at 230 V: θ is 6,701 W at least with its ε."""
     path = tmp_path / "a.db"
     text = CONFIG.format(path=path, intake="").replace("ceiling = 1000", "ceiling = 43470")
     text = text.replace("survey_size = 32", "survey_size = 1024")
@@ -238,30 +238,30 @@ def large(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Operator:
 
 
 REFUSED = (
-    "warning: devices refuse this plan by default ([policy.plans]): θ 5 W: at least 3869 W (their"
+    "warning: devices refuse this plan by default ([policy.plans]): θ 7 W: at least 6701 W (their"
     " theta_halvings); it takes theta_halvings = 14 in [policy.plans] of each device's agent.toml\n"
 )
-RANGE = "expected 3869 to 43470 W (theta_halvings); it is"
+RANGE = "expected 6701 to 43470 W (theta_halvings); it is"
 
 
 def test_kilowatts_where_watts_are_meant_are_told_and_how_to_force_them(large: Operator) -> None:
-    assert large.text("plan", "publish", "--theta", "5", code=2) == (
-        f"edge-ldp aggregator: plan publish: power: theta: {RANGE} 5 W of 0 to 43470 W: is θ in"
-        " another unit? 5000 W is --theta 5000. theta_halvings = 14 in [[streams]] forces it, and"
+    assert large.text("plan", "publish", "--theta", "7", code=2) == (
+        f"edge-ldp aggregator: plan publish: power: theta: {RANGE} 7 W of 0 to 43470 W: is θ in"
+        " another unit? 7000 W is --theta 7000. theta_halvings = 14 in [[streams]] forces it, and"
         " devices refuse it unless their owners' [policy.plans] says so, too\n"
     )
-    said = large.text("plan", "publish", "--theta", "5000000", code=2)
-    assert said.endswith(f"{RANGE} 5000000 W of 0 to 43470 W: is θ in another unit?"
-                         " 5000 W is --theta 5000\n")  # fmt: skip
+    said = large.text("plan", "publish", "--theta", "7000000", code=2)
+    assert said.endswith(f"{RANGE} 7000000 W of 0 to 43470 W: is θ in another unit?"
+                         " 7000 W is --theta 7000\n")  # fmt: skip
     said = large.text("plan", "publish", "--theta", "0", code=2)
     assert said.endswith(f"{RANGE} 0 W of 0 to 43470 W\n")
     assert large.json("plan", "show")["plan"]["epoch"] == 1
     text = large.file.read_text().replace("revise_slots", "theta_halvings = 14\nrevise_slots")
     large.file.write_text(text)
-    said = large.text("plan", "publish", "--theta", "5")
-    assert "epoch 2, θ = 5 W" in said
-    assert REFUSED in said  # 5 W is the least by the operator's setting, not by theirs
-    assert "warning" not in large.text("plan", "publish", "--theta", "3869")
+    said = large.text("plan", "publish", "--theta", "7")
+    assert "epoch 2, θ = 7 W" in said
+    assert REFUSED in said  # 7 W is the least by the operator's setting, not by theirs
+    assert "warning" not in large.text("plan", "publish", "--theta", "6701")
 
 
 def test_a_plan_that_devices_refuse_by_default_is_asked_back_at_a_terminal(
@@ -270,15 +270,15 @@ def test_a_plan_that_devices_refuse_by_default_is_asked_back_at_a_terminal(
     text = large.file.read_text().replace("revise_slots", "theta_halvings = 14\nrevise_slots")
     large.file.write_text(text)
     monkeypatch.setattr("sys.stdin", Terminal("\n"))
-    said = large.text("plan", "publish", "--theta", "5", code=2)
+    said = large.text("plan", "publish", "--theta", "7", code=2)
     asked = "publish it all the same? [y/N] "
     assert said == f"{REFUSED}{asked}edge-ldp aggregator: power: nothing was published\n"
     assert large.json("plan", "show")["plan"]["epoch"] == 1
     assert large.json("audit")["audit"] == []
     monkeypatch.setattr("sys.stdin", Terminal("y\n"))
-    assert "epoch 2, θ = 5 W" in large.text("plan", "publish", "--theta", "5")
+    assert "epoch 2, θ = 7 W" in large.text("plan", "publish", "--theta", "7")
     (row,) = large.json("audit")["audit"]
-    assert row["command"].endswith("--theta 5")
+    assert row["command"].endswith("--theta 7")
     monkeypatch.setattr("sys.stdin", Terminal("\n"))
     said = large.text("plan", "repair", "--above", "5", code=2)
     assert said.endswith(
@@ -292,12 +292,12 @@ def test_a_proposal_that_devices_refuse_by_default_says_so(large: Operator) -> N
     with closing(SqliteStore.open(large.file.with_name("a.db"))) as store:
         count_surveys(store, parse_plan(store.plans()[0].payload), 20_000)
     said = large.text("plan", "propose")
-    assert "would follow: epoch 2, θ = 3869 W" in said
+    assert "would follow: epoch 2, θ = 6701 W" in said
     assert "warning" not in said
     text = large.file.read_text().replace("revise_slots", "theta_halvings = 14\nrevise_slots")
     large.file.write_text(text)
     said = large.text("plan", "propose")
-    assert re.search(r"warning: devices refuse this plan by default .*: at least 3869 W", said)
+    assert re.search(r"warning: devices refuse this plan by default .*: at least 6701 W", said)
     assert re.search(r"it takes theta_halvings = \d+ in \[policy.plans\]", said)
 
 
@@ -306,16 +306,16 @@ def test_who_sits_at_a_terminal_is_asked_back_and_the_answer_is_logged(
 ) -> None:
     for answer in ("n\n", "\n", ""):
         monkeypatch.setattr("sys.stdin", Terminal(answer))
-        said = large.text("plan", "publish", "--theta", "5", code=2)
+        said = large.text("plan", "publish", "--theta", "7", code=2)
         assert said.startswith(
-            "θ 5 W of 0 to 43470 W: is θ in another unit? 5000 W is --theta 5000\n"
-            "publish θ = 5000 W? [y/N] edge-ldp aggregator: plan publish: power: theta: expected"
+            "θ 7 W of 0 to 43470 W: is θ in another unit? 7000 W is --theta 7000\n"
+            "publish θ = 7000 W? [y/N] edge-ldp aggregator: plan publish: power: theta: expected"
         )
     assert large.json("audit")["audit"] == []
     monkeypatch.setattr("sys.stdin", Terminal("y\n"))
-    assert large.json("plan", "publish", "--theta", "5")["plan"]["theta"] == 5000
+    assert large.json("plan", "publish", "--theta", "7")["plan"]["theta"] == 7000
     (row,) = large.json("audit")["audit"]
-    assert row["command"].endswith("--theta 5 --json --theta 5000")
+    assert row["command"].endswith("--theta 7 --json --theta 7000")
 
 
 @pytest.mark.parametrize(

@@ -248,12 +248,12 @@ def test_an_orders_survey_share_and_theta_stand_in_its_plan_and_others_are_refus
     stream = replace(STREAM, theta="adaptive")
 
     def order(
-        theta: int = 1700, survey: tuple[int, int] = (0, 4095), share: tuple[int, int] = (1, 8)
+        theta: int = 2200, survey: tuple[int, int] = (0, 4095), share: tuple[int, int] = (1, 8)
     ) -> Plan:
         return planner.ordered(FIRST, stream, theta=theta, survey=survey, share=share, now_s=NOW_S)
 
     plan = order()
-    assert (plan.epoch, plan.theta, plan.share) == (2, 1700, (1, 8))
+    assert (plan.epoch, plan.theta, plan.share) == (2, 2200, (1, 8))
     assert (plan.survey_mechanism.low, plan.survey_mechanism.high) == (0, 4095)
     assert planner.matches(plan, "demo", stream)
     for theta in (0, stream.least_theta - 1, 10_000):
@@ -266,7 +266,7 @@ def test_an_orders_survey_share_and_theta_stand_in_its_plan_and_others_are_refus
         with pytest.raises(ParameterError, match="share"):
             order(share=share)
     with pytest.raises(ParameterError, match="whole range"):
-        planner.ordered(FIRST, STREAM, theta=1700, survey=(0, 4095), share=(1, 8), now_s=NOW_S)
+        planner.ordered(FIRST, STREAM, theta=2200, survey=(0, 4095), share=(1, 8), now_s=NOW_S)
 
 
 def test_the_tables_smaller_variance_moves_theta_up() -> None:
@@ -288,7 +288,7 @@ def test_from_when_on_devices_take_a_plan_is_by_the_days_of_plans_and_of_thetas(
     renewal = planner.renewed(second, epoch=3, now_s=NOW_S + 5 * day)
     plans = [renewal, FIRST, second]
     assert planner.taken_from(plans, replace(second, share=(1, 4))) == NOW_S + 3 * day
-    assert planner.taken_from(plans, sums(4, 2000, NOW_S + 6 * day)) == NOW_S + 9 * day
+    assert planner.taken_from(plans, sums(4, 2500, NOW_S + 6 * day)) == NOW_S + 9 * day
     last = replace(FIRST, epoch=4, issued_s=NOW_S + 6 * day)
     assert planner.taken_from(plans, last) == NOW_S + 3 * day
 

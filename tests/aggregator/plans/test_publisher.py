@@ -33,6 +33,7 @@ from aggregator.plans.revision import read_revision
 from aggregator.plans.rivals import STEADY_S, Rivals
 from aggregator.store.contract import PlanRow, RevisionRow, identity
 from aggregator.store.opening import open_session
+from aggregator.store.registry import hold_plan
 from aggregator.store.rows import AuditRow
 from aggregator.store.sqlite.store import SqliteStore
 from aggregator.store.store_thread import StoreThread
@@ -282,6 +283,32 @@ async def test_a_plan_is_dated_anew_while_the_service_runs_too_PLN_18(bench: Ben
     task.cancel()
 
 
+async def test_a_stored_plan_sharper_than_devices_admit_by_now_is_raised_and_it_is_said_PLN_22(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """θ 3,869 W is what the version before admitted at ε 2, also where an operator holds it."""
+    text = CONFIG.format(path=tmp_path / "a.db", intake="").replace("1000", "43470")
+    bench = Bench(tmp_path / "a.db", parse_config(text, "test.toml"))
+    first, stream, now_s = bench.plan(1), bench.stream, int(Clock().now())
+    sums = stream.sums(3869)
+    sharp = planner.following(first, stream, sums, share=(1, 16), now_s=now_s)
+    assert sharp is not None
+    sharp = planner.proved(sharp)
+    with closing(bench.keeper):
+        bench.store.add_plan(PlanRow(1, 2, now_s, sharp.to_json()))
+        with closing(open_session(bench.config, "test")) as session:
+            hold_plan(session, 1, now_s)
+        _, link = await bench.run({TOPIC: sharp.to_json()})
+        plan = parse_plan(link.published[TOPIC])
+        assert (plan.epoch, plan.theta, plan.share) == (3, stream.least_theta, (1, 16))
+        assert planner.refused_by_default(stream, sharp) is not None
+        assert planner.refused_by_default(stream, plan) is None
+        assert planner.matches(plan, "demo", stream)
+        assert "devices refuse θ = 3869 W, so it is raised" in caplog.text
+        _, again = await bench.run({TOPIC: plan.to_json()}, silent=True)
+        assert again.published == {}
+
+
 async def test_another_configuration_starts_a_new_epoch(bench: Bench) -> None:
     bench.store.add_plan(PlanRow(1, 5, 1, bench.plan(5).to_json().replace(b"1000", b"2000")))
     desk, link = await bench.run()
@@ -398,13 +425,13 @@ async def test_a_plan_of_ours_that_devices_refuse_by_default_is_warned_of_and_sh
     desk, link = PlanPublisher(bench.config, Clock(), bench.keeper), FakeLink()
     with caplog.at_level(logging.WARNING), closing(bench.keeper):
         plan = await second_plan(desk, link, bench, reports=20_000)
-        assert plan.theta < 3869
+        assert plan.theta < 6701
         await asyncio.sleep(0.1)
         status = read_status(bench.store, bench.config, plan.issued_s)
     (told,) = [one.getMessage() for one in caplog.records if "refuse" in one.getMessage()]
     refused = told.removeprefix("plan power: ")
     assert refused.startswith(
-        f"devices refuse this plan by default ([policy.plans]): θ {plan.theta} W: at least 3869 W"
+        f"devices refuse this plan by default ([policy.plans]): θ {plan.theta} W: at least 6701 W"
     )
     assert "; it takes theta_halvings = " in refused
     assert f"  {refused}" in status_text(status).splitlines()

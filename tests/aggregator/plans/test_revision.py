@@ -209,7 +209,7 @@ def test_theta_and_share_stay_while_others_are_not_worth_it() -> None:
     fleet = Fleet(replace(STREAM, hysteresis=Decimal(0)))
     fleet.live()
     best = fleet.plan
-    other = fleet.plan = replace(best, stream_mechanism=STREAM.sums(best.theta + 200))
+    other = fleet.plan = replace(best, stream_mechanism=STREAM.sums(best.theta + 700))
     moved = fleet.revision()
     assert moved is not None
     assert moved[1] is not None
@@ -334,7 +334,7 @@ def test_AGG_11_the_published_rule_stays_where_no_survey_is_of_its_own_mechanism
 
 
 def test_a_ceiling_far_above_all_that_was_reported_is_told() -> None:
-    far, near = Fleet(replace(STREAM, ceiling=200_000)), Fleet()
+    far, near = Fleet(replace(STREAM, ceiling=200_000, size=16)), Fleet()
     (said,) = [reason for reason in far.live(150).reasons if "far above" in reason]
     assert "the ceiling, 200000 W" in said
     assert not [reason for reason in near.live(1200).reasons if "far above" in reason]
@@ -393,7 +393,7 @@ def test_the_published_rule_goes_by_the_surveys_and_the_values_of_the_horizon() 
 
 
 def test_a_narrowed_survey_is_not_what_the_published_rule_asks_for() -> None:
-    plan = planner.ordered(FIRST, STREAM, theta=999, survey=(1024, 2047), share=(1, 4), now_s=9)
+    plan = planner.ordered(FIRST, STREAM, theta=1300, survey=(1024, 2047), share=(1, 4), now_s=9)
     assert planner.matches(plan, "demo", STREAM)
     assert not planner.matches(plan, "demo", replace(STREAM, theta="published"))
     beyond = replace(plan, survey_mechanism=replace(STREAM, ceiling=60_000).survey())

@@ -34,7 +34,7 @@ ASKED = PlanRequest(
     low=0,
     ceiling=CEILING,
     ratio=ONE,
-    sums=Hybrid(epsilon=1, low=0, high=2717, size=16),
+    sums=Hybrid(epsilon=1, low=0, high=4420, size=16),
     survey=SquareWave(epsilon=1, low=0, high=CEILING),
     share=(1, 4),
 )
@@ -57,13 +57,15 @@ def hybrid(high: int, size: int = 16, low: int = 0) -> Mechanism:
     [
         ({}, None),
         ({"sums": hybrid(CEILING, 64)}, None),
-        ({"sums": hybrid(2717)}, None),  # 43,470 / 16 = 2,716.9
-        ({"sums": hybrid(2716)}, "narrow"),
+        ({"sums": hybrid(4419)}, "sharp"),
+        ({"sums": hybrid(2717, 4)}, None),  # 43,470 / 16 = 2,716.9
+        ({"sums": hybrid(2716, 4)}, "narrow"),
+        ({"sums": StochasticRounding(epsilon=1, low=0, high=2717)}, None),
         ({"sums": StochasticRounding(epsilon=1, low=0, high=2716)}, "narrow"),
         ({"sums": hybrid(4000, low=1)}, "low"),
-        ({"sums": hybrid(2717, 17)}, None),
-        ({"sums": hybrid(2717, 32)}, "sharp"),
-        ({"sums": hybrid(2999, 64)}, "sharp"),
+        ({"sums": hybrid(4645, 17)}, None),
+        ({"sums": hybrid(4644, 17)}, "sharp"),
+        ({"sums": hybrid(6384, 32)}, "sharp"),
         ({"survey": SquareWave(epsilon=1, low=0, high=CEILING, size=2)}, None),
         ({"survey": SquareWave(epsilon=1, low=0, high=CEILING, size=1023)}, "buckets"),
         ({"survey": SquareWave(epsilon=1, low=0, high=CEILING, size=2048)}, "buckets"),
@@ -131,7 +133,7 @@ def test_a_refusal_names_its_numbers_PLN_14() -> None:
         "narrow", "θ 41: at least 2717"
     )
     sharp = misshape(ASKED._replace(sums=hybrid(2717, 256)), PlanBounds())
-    assert sharp == Misshape("sharp", "a report errs by 220: at least 868")
+    assert sharp == Misshape("sharp", "a report errs by 220: at least 1505")
 
 
 def test_the_device_refuses_by_its_own_range_whatever_the_plan_calls_the_ceiling_PLN_14() -> None:
@@ -201,8 +203,8 @@ def test_the_least_theta_is_admitted_and_one_less_is_not(
     assert misshape(asked._replace(sums=wave(least - 1)), PlanBounds()) is not None
 
 
-def test_what_rounding_tells_at_the_least_theta_is_a_ninth_of_what_is_admitted() -> None:
+def test_what_rounding_tells_at_the_least_theta_is_a_third_of_what_is_admitted() -> None:
     rounding = StochasticRounding(epsilon=1, low=0, high=CEILING)
     most = 1 / PlanBounds().least_square(CEILING, ONE)
-    assert information(rounding) * (1 << 4) ** 2 * 9 == most
-    assert round(sqrt(1 / most)) == 869
+    assert information(rounding) * (1 << 4) ** 2 * 3 == most
+    assert round(sqrt(1 / most)) == 1505
