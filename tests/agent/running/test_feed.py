@@ -47,6 +47,8 @@ class Bench:
         self.uplink = Uplink(self.config, self.device, self.clock, None)
         self.feeds = Feeds(self.config, self.device, self.uplink, self.clock)
         self.feed = self.feeds.meters[0]
+        if "port" not in changes:  # else its own task opens it
+            self.feed.note_open()
         self.meter = P1Meter(crc="required", meter_id=self.config.all_meters[0].meter_id)
         self.closed: list[SlotValues] = []
         self._close_slot = self.device.close_slot
@@ -57,13 +59,16 @@ class Bench:
         self._close_slot(closed, online=online)
 
     def telegram(
-        self, power_w: int = 500, import_wh: int = 1000, *, time_s: int | None = None
+        self,
+        power_w: int = 500,
+        import_wh: int = 1000,
+        *,
+        time_s: int | None = None,
+        of: str = METER,
     ) -> None:
         told = int(self.clock.now()) if time_s is None else time_s
-        self.feed.receive(
-            self.meter,
-            p1_telegram(meter_id=METER, time_s=told, import_wh=import_wh, power_w=power_w),
-        )
+        sent = p1_telegram(meter_id=of, time_s=told, import_wh=import_wh, power_w=power_w)
+        self.feed.receive(self.meter, sent)
 
     def tick(self) -> None:
         self.feeds.tick()
@@ -268,7 +273,6 @@ def test_SER_32_a_slow_meters_line_is_in_doubt_after_three_intervals_as_heard(
 ) -> None:
     """With `interval_s` as it ships: nothing is said between its telegrams, and silence is."""
     bench = make(quantities=ENERGY, window=(2, 1))
-    bench.feed.note_open()
     live(bench, 2 * telegram_s, telegram_s=telegram_s)
     caplog.clear()
     with caplog.at_level(logging.INFO):
@@ -284,7 +288,6 @@ def test_SER_32_a_slow_meters_line_is_in_doubt_after_three_intervals_as_heard(
 def test_SER_07_outages_of_hours_make_no_interval(make: Any) -> None:
     """Three in a row: the line is in doubt after three slots at the latest, and soon after 30 s."""
     bench = make()
-    bench.feed.note_open()
     for _ in range(3):
         live(bench, 60, telegram_s=10)
         bench.clock.pass_s(10_000)
@@ -302,7 +305,6 @@ def test_a_text_that_is_asked_for_at_300_baud_blames_no_cable_between_two_readou
 ) -> None:
     """I04: 40 s of readout and a pause, with the settings as they ship."""
     bench = make(meter='protocol = "iec62056-21"\nmode = "request"')
-    bench.feed.note_open()
     bench.clock.pass_s(44)
     with caplog.at_level(logging.INFO):
         live(bench, 2 * SLOT_S, telegram_s=44)
@@ -315,7 +317,6 @@ def test_a_text_that_is_asked_for_at_300_baud_blames_no_cable_between_two_readou
 def test_a_power_made_of_the_register_is_reported_like_any_other(make: Any) -> None:
     """A Linky in historique mode: VA and whole Wh, in a fleet that counts W."""
     bench = make(stream="from_register = true")
-    bench.feed.note_open()
     assert bench.device.accept_plan("power", make_plan().to_json()) is None
     ours = f"0-0:96.1.1({METER.encode().hex()})"
     for k in range(4 * 90):
@@ -363,7 +364,6 @@ def test_silence_is_said_once_and_names_what_to_check_SER_07(
     make: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     bench = make()
-    bench.feed.note_open()
     with caplog.at_level(logging.INFO):
         for _ in range(50):
             bench.clock.pass_s(SLOT_S)
@@ -375,8 +375,6 @@ def test_silence_is_said_once_and_names_what_to_check_SER_07(
 
 def test_SER_07_without_a_valid_frame_for_three_intervals_the_line_is_in_doubt(make: Any) -> None:
     bench = make(meter="interval_s = 20")
-    assert bench.feed.health == "degraded: port gone"
-    bench.feed.note_open()
     assert bench.feed.health == "ok"
     for _ in range(60):
         bench.feed.receive(bench.meter, b"\x00\xff\x80" * 40)  # another speed
@@ -398,7 +396,6 @@ def test_SER_22_a_readout_of_40_s_is_no_silence_from_the_first_one_on_I04(
     text = readout_text(7353, 40 * baud // 10 // 24)
     size = baud // 10
     telegrams = 0
-    bench.feed.note_open()
     caplog.clear()
     with caplog.at_level(logging.INFO):
         answer = b""
@@ -422,7 +419,6 @@ def test_SER_22_a_readout_of_40_s_is_no_silence_from_the_first_one_on_I04(
 def test_SER_07_the_interval_is_measured_where_it_is_longer_than_written(make: Any) -> None:
     """A meter that is read each 75 s is not silent in between; an outage is no interval."""
     bench = make()
-    bench.feed.note_open()
     bench.telegram()
     bench.clock.pass_s(75)
     bench.telegram()
@@ -442,7 +438,6 @@ def test_SER_07_bytes_that_are_no_answer_keep_no_asked_meter_alive(make: Any) ->
     bench = make(meter="protocol = 'modbus'")
     meter = make_meter(bench.config.all_meters[0])
     assert isinstance(meter, Asker)
-    bench.feed.note_open()
     for second in range(40):
         events = [e for e in meter.tick(second * 1000) if isinstance(e, Discarded)]
         got = [e for e in meter.feed(b"\x01\x04junk", second * 1000 + 5) if not isinstance(e, Send)]
@@ -455,7 +450,6 @@ def test_SER_26_a_quantity_that_the_meter_never_tells_is_named_within_three_tele
     make: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     bench = make(quantities=("power", "energy_import"), window=(2, 1))
-    bench.feed.note_open()
     ours = f"0-0:96.1.1({METER.encode().hex()})"
     energies = sealed(ours, "1-0:1.8.0(00000001.000*kWh)")
     with caplog.at_level(logging.WARNING):
@@ -472,7 +466,6 @@ def test_SER_26_a_quantity_that_the_meter_never_tells_is_named_within_three_tele
 
 def test_SER_36_net_and_reactive_power_are_streams_that_may_be_below_0(make: Any) -> None:
     bench = make(quantities=("power_net", "reactive_power"), window=(2, 1))
-    bench.feed.note_open()
     for minute in range(31):
         given_w = 900 if minute < 15 else 0
         told = {"time_s": int(bench.clock.now()), "import_wh": 1, "export_power_w": given_w}
@@ -485,7 +478,6 @@ def test_SER_36_net_and_reactive_power_are_streams_that_may_be_below_0(make: Any
 
 def test_SER_36_net_power_is_not_told_where_one_direction_is_not(make: Any) -> None:
     bench = make(quantities=("power_net",))
-    bench.feed.note_open()
     for _ in range(3):
         drawn = sealed(f"0-0:96.1.1({METER.encode().hex()})", "1-0:1.7.0(00.378*kW)")
         bench.feed.receive(bench.meter, drawn)
@@ -495,7 +487,6 @@ def test_SER_36_net_power_is_not_told_where_one_direction_is_not(make: Any) -> N
 def test_SER_26_a_register_that_is_not_used_is_told_all_the_same(make: Any) -> None:
     """What health says may depend on which registers there are, never on what they show."""
     bench = make(quantities=("energy_import",))
-    bench.feed.note_open()
     for import_wh in (5000, 4000, 3000, 2000, 1000):  # runs backwards: not used
         bench.telegram(import_wh=import_wh)
     assert bench.feed.health == "ok"
@@ -505,15 +496,11 @@ def test_SER_16_adapters_that_were_swapped_are_named_and_not_called_gone(
     make: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     bench = make(meter=f'meter_id = "{METER}"')
-    bench.feed.note_open()
     bench.telegram()
     with caplog.at_level(logging.WARNING):
         for _ in range(40):
             bench.clock.pass_s(1)
-            other = p1_telegram(
-                meter_id="another", time_s=int(bench.clock.now()), import_wh=1, power_w=9000
-            )
-            bench.feed.receive(bench.meter, other)
+            bench.telegram(9000, 1, of="another")
             bench.feed.watch()
     assert bench.feed.health == "degraded: another meter speaks on the port"
     assert sum("were adapters swapped" in record.message for record in caplog.records) == 1
@@ -527,7 +514,6 @@ def test_troubles_are_warnings_and_their_ends_are_not(
     make: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     bench = make()
-    bench.feed.note_open()
     with caplog.at_level(logging.INFO):
         bench.clock.pass_s(SLOT_S)
         bench.tick()
@@ -541,7 +527,6 @@ def test_SER_12_nothing_of_what_came_reaches_the_log(
     make: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     bench = make(meter="crc = 'absent-allowed'")
-    bench.feed.note_open()
     hostile = b"/\x1b[2J\x1b]0;owned\x07MARKER7353\r\n0-0:96.1.1(\x1b[31mMARKER7353)\r\n!\r\n"
     with caplog.at_level(logging.DEBUG):
         for k in range(60):
@@ -578,7 +563,6 @@ def test_SER_10_a_meter_that_repeats_one_telegram_is_stale_and_reported_all_the_
     make: Any, caplog: pytest.LogCaptureFixture, every_s: int
 ) -> None:
     bench = make()
-    bench.feed.note_open()
     with caplog.at_level(logging.INFO):
         stuck = p1_telegram(meter_id=METER, time_s=T0, import_wh=1000, power_w=500)
         for k in range(0, 10_000, every_s):
@@ -600,11 +584,8 @@ def test_SER_10_a_meter_that_falls_silent_is_not_called_stuck(
 ) -> None:
     """Its last two telegrams may be of the same second: it repeats nothing after that."""
     bench = make()
-    bench.feed.note_open()
     for _ in range(2):
-        bench.feed.receive(
-            bench.meter, p1_telegram(meter_id=METER, time_s=T0, import_wh=1, power_w=500)
-        )
+        bench.telegram(import_wh=1, time_s=T0)
         bench.clock.pass_s(1)
     for _ in range(40):
         bench.clock.pass_s(1)
@@ -632,16 +613,8 @@ def test_SER_16_a_swapped_meter_costs_one_interval_of_energy_and_is_said_once(
     with caplog.at_level(logging.INFO):
         for minute in range(15 * 6 + 1):
             old = minute < 40
-            told = int(bench.clock.now())
-            bench.feed.receive(
-                bench.meter,
-                p1_telegram(
-                    meter_id="old" if old else "new",
-                    time_s=told,
-                    import_wh=8_000_000 + minute if old else base_wh + minute,
-                    power_w=500,
-                ),
-            )
+            shown_wh = 8_000_000 + minute if old else base_wh + minute
+            bench.telegram(import_wh=shown_wh, of="old" if old else "new")
             bench.clock.pass_s(60)
     assert bench.slots == {k: (500, None if k == 2 else 15) for k in range(6)}
     assert sum("meter swapped: " in record.message for record in caplog.records) == 1
@@ -651,19 +624,14 @@ def test_SER_16_a_swapped_meter_costs_one_interval_of_energy_and_is_said_once(
 
 def test_SER_16_a_swap_is_an_event_of_its_own_while_its_interval_lasts(make: Any) -> None:
     bench = make(quantities=ENERGY, window=(2, 1))
-    bench.feed.note_open()
     bench.telegram()
     assert bench.feeds.swap_age_s is None
     bench.clock.pass_s(SLOT_S + 60)
-
-    def shown() -> bytes:
-        return p1_telegram(meter_id="new", time_s=int(bench.clock.now()), import_wh=5, power_w=1)
-
-    bench.feed.receive(bench.meter, shown())
+    bench.telegram(1, 5, of="new")
     swapped = "degraded: the meter was swapped, no energy of this interval"
     assert (bench.feed.health, bench.feed.state) == (swapped, swapped)
     bench.clock.pass_s(SLOT_S)
-    bench.feed.receive(bench.meter, shown())
+    bench.telegram(1, 5, of="new")
     assert bench.feed.health == "ok"
     assert bench.feeds.swap_age_s == SLOT_S
 
@@ -673,7 +641,6 @@ def test_SER_34_a_format_that_is_not_read_is_named_in_health_and_log_and_once(
     make: Any, caplog: pytest.LogCaptureFixture, name: str
 ) -> None:
     bench = make()
-    bench.feed.note_open()
     with caplog.at_level(logging.INFO):
         for k in range(20):
             sent = FOREIGN[name](meter_id="x", time_s=k, import_wh=7353, power_w=7353)
@@ -695,7 +662,6 @@ def test_SER_30_a_line_that_is_not_understood_is_named_and_no_cable_is_blamed(
 ) -> None:
     """Also by a meter that was read for long: a new firmware prints something else."""
     bench = make()
-    bench.feed.note_open()
     bench.telegram()
     odd = sealed(f"0-0:96.1.1({METER.encode().hex()})", "1-0:1.7.0(7353,1*kW)")
     with caplog.at_level(logging.WARNING):
@@ -794,7 +760,6 @@ def test_SER_18_without_the_flag_nothing_is_dated_by_the_meter_and_it_is_counted
 
 def test_SER_17_a_meter_whose_clock_is_not_used_is_degraded(make: Any) -> None:
     bench = make(meter='date_by = "meter"')
-    bench.feed.note_open()
     bench.telegram(time_s=T0 + 3600)
     assert bench.feed.health == "degraded: the meter's time is not used"
     bench.telegram()
@@ -808,10 +773,7 @@ def test_SER_21_a_second_meter_on_the_line_is_counted_said_and_not_used(
     with caplog.at_level(logging.INFO):
         for _ in range(SLOT_S + 1):
             bench.telegram()
-            other = p1_telegram(
-                meter_id="another", time_s=int(bench.clock.now()), import_wh=1, power_w=9000
-            )
-            bench.feed.receive(bench.meter, other)
+            bench.telegram(9000, 1, of="another")
             bench.clock.pass_s(1)
     assert bench.slots == {0: (500,)}
     assert bench.feed.counts["foreign"] == SLOT_S + 1
@@ -823,9 +785,7 @@ def test_the_tap_is_offered_each_telegram_of_our_meter_and_no_other(make: Any) -
     offered: list[Any] = []
     bench.feed.tap = offered.append
     bench.telegram(power_w=321)
-    bench.feed.receive(
-        bench.meter, p1_telegram(meter_id="another", time_s=T0, import_wh=1, power_w=9)
-    )
+    bench.telegram(9, 1, of="another")
     bench.feed.receive(bench.meter, b"/damaged\r\n!0000\r\n")
     (telegram,) = offered
     assert {reading.value for reading in telegram.readings} == {321, 0, 1000}

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import edge_ldp.gateway
 from edge_ldp import Hybrid, Mechanism, SquareWave, StochasticRounding, Tuned
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.device.randomizer import BUCKETS, randomizer
@@ -68,10 +67,6 @@ def test_a_gateway_has_its_estimate_in_a_second() -> None:
     counts = meter_counts(WAVE)
     assert ems(WAVE, counts).iterations > 100
     assert costs_at_most(1, lambda: ems(WAVE, counts))
-
-
-def test_the_public_names_are_these() -> None:
-    assert edge_ldp.gateway.__all__ == ["Estimate", "ems"]
 
 
 def test_it_needs_no_numpy() -> None:

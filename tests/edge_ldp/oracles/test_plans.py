@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edge_ldp import oracles
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.oracles import Grr, HaarHrr, Hierarchy, Hrr, Olh, Oracle, Oue, oracle_from_plan
 from edge_ldp.ratio import floor_ratio
@@ -73,19 +72,6 @@ def test_oracles_of_other_numbers_or_names_are_not_equal() -> None:
     assert one != Hrr(epsilon=2, size=8)
     assert one != HaarHrr(epsilon=1, size=8)
     assert one != "hrr"
-
-
-def test_the_public_names_are_these() -> None:
-    assert oracles.__all__ == [
-        "Grr",
-        "HaarHrr",
-        "Hierarchy",
-        "Hrr",
-        "Olh",
-        "Oracle",
-        "Oue",
-        "oracle_from_plan",
-    ]
 
 
 TREE = Hierarchy(epsilon=2, size=40).to_plan()

@@ -243,29 +243,8 @@ def test_pln_05_a_survey_above_the_ratio_is_refused(share: tuple[int, int]) -> N
 
 
 @pytest.mark.parametrize(
-    "wave",
-    [
-        [1, 0, 3, 1],
-        [0, 0, 3, 1],
-        [-2, 3, 3, 1],
-        [2, -1, 3, 1],
-        [2, 32_768, 3, 1],
-        [65_537, 0, 3, 1],
-        [2, 0, 3, 0],
-        [2, 0, 3, -1],
-        [2, 0, -3, -1],
-        [2, 0, 3, 3],
-        [2, 0, 1, 3],
-        [2, 0, (1 << 64) - 1, 1],
-        [30_000, 10_000, 1 << 62, 1],
-        [2, 0, 3],
-        [2, 0, 3, 1, 1],
-        [2, 0, "3", 1],
-        [2, 0, True, 0],
-        [2, 0, [3], 1],
-        {},
-        None,
-    ],
+    "wave",  # one of what device/test_channel.py refuses, and what is no channel at all
+    [[1, 0, 3, 1], [2, 0, 3], [2, 0, 3, 1, 1], [2, 0, "3", 1], [2, 0, [3], 1], {}, None],
 )
 @pytest.mark.parametrize("place", [0, 1])
 def test_pln_05_integers_that_make_no_channel_are_refused(wave: Any, place: int) -> None:

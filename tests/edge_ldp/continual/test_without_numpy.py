@@ -2,7 +2,6 @@
 
 import sys
 
-from edge_ldp import continual
 from tests.processes import run_told
 
 ALONE = """
@@ -19,41 +18,6 @@ except ImportError:
     print(early.state().slot)
 print(*sorted({name.partition(".")[0] for name in sys.modules} - sys.stdlib_module_names))
 """
-
-
-def test_the_public_names_are_these() -> None:
-    assert continual.__all__ == [
-        "Account",
-        "Charge",
-        "Curator",
-        "CuratorState",
-        "Design",
-        "Exponential",
-        "Fixed",
-        "Mean",
-        "Median",
-        "Moving",
-        "NoisyMax",
-        "NoisyMaxBinary",
-        "Pak",
-        "PakConsistent",
-        "Quantile",
-        "RangeSum",
-        "Recent",
-        "Release",
-        "Released",
-        "Renewal",
-        "Shape",
-        "SmoothPercentile",
-        "Tops",
-        "best_pruning",
-        "cold_design",
-        "pak_design",
-        "parse_state",
-        "percentile",
-        "tops_design",
-    ]
-    assert all(hasattr(continual, name) for name in continual.__all__)
 
 
 def test_a_stream_is_released_without_numpy() -> None:
