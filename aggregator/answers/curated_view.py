@@ -5,11 +5,17 @@ from __future__ import annotations
 from datetime import UTC, tzinfo
 from fractions import Fraction
 from math import sqrt
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import UNSET, UnsetType, field, to_builtins
 
-from aggregator.answers.curated_sums import ReleasedSum, released_sum
+from aggregator.answers.curated_sums import (
+    ChunkFacts,
+    ReleasedError,
+    ReleasedSum,
+    Value,
+    released_sum,
+)
 from aggregator.answers.local_time import LENGTHS, period
 from aggregator.answers.parts import (
     AnswerPart,
@@ -23,12 +29,12 @@ from aggregator.answers.parts import (
 )
 from aggregator.answers.units import clock_text, csv_text, energies, iso, text_table
 from aggregator.counting.retention import HOUR_S
+from edge_ldp.protocol.released import PublicDesign, read_design
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from aggregator.answers.curated_sums import ChunkFacts, Value
-    from edge_ldp.protocol.released import PublicDesign
+    from aggregator.store.contract import Reader
 
 CONFIDENCE = 0.95
 GROUPS = ("none", *LENGTHS)
@@ -128,6 +134,58 @@ def ranges(
         until = min(end, -(-end_s // seconds))
         yield at, until
         at = until
+
+
+class CuratedStream(NamedTuple):
+    """One device's curated stream: its key from 256, every chunk's facts, newest design."""
+
+    device: str
+    key: int
+    chunks: dict[tuple[int, int], ChunkFacts]
+    design: PublicDesign
+
+
+def read_streams(reader: Reader) -> list[CuratedStream]:
+    """Return every curated stream that the store holds, by device and key."""
+    found: dict[tuple[str, int], dict[tuple[int, int], ChunkFacts]] = {}
+    designs: dict[bytes, PublicDesign] = {}
+    for row in reader.released_chunks():
+        if row.design not in designs:
+            designs[row.design] = read_design(row.design)
+        facts = ChunkFacts(row.theta, designs[row.design])
+        found.setdefault((row.device, row.key), {})[row.series, row.chunk] = facts
+    return [
+        CuratedStream(*whose, chunks, chunks[max(chunks)].design) for whose, chunks in found.items()
+    ]
+
+
+def read_released(  # noqa: PLR0913 (what is asked for)
+    reader: Reader,
+    *,
+    device: str | None,
+    stream: str | None,
+    since_s: int | None,
+    until_s: int | None,
+    by: str,
+    zone: tzinfo,
+) -> ReleasedAnswer:
+    """Return what `released` answers; a stream that contradicts itself has an `error`, no sums."""
+    found = []
+    for one in read_streams(reader):
+        if device not in (None, one.device) or stream not in (None, one.design.name):
+            continue
+        seconds, (first, end) = one.design.slot_seconds, reader.released_span(one.device, one.key)
+        first = first if since_s is None else max(first, since_s // seconds)
+        end = end if until_s is None else min(end, -(-until_s // seconds))
+        values = [Value(*row) for row in reader.released_values(one.device, one.key, first, end)]
+        sums, error = [], ""
+        try:
+            parts = ranges(first, end, one.design, by, zone)
+            sums = curated_sums(values, one.chunks, one.design, parts, zone)
+        except ReleasedError as exc:
+            error = str(exc)
+        found.append(curated_stream(one.device, one.chunks, one.design, sums, error))
+    return ReleasedAnswer(released=found)
 
 
 def curated_sums(

@@ -64,12 +64,7 @@ def read_load_curve(  # noqa: PLR0913 (what is asked for)
             if group in (None, row.group)
         ]
         rows = reader.counts(stream.id, max(first, summed), last, group)
-        plans = read_plans(reader, stream)
-        begin = max(first, _first_hour(stream, plans, kept, rows))
-        presence = read_presence(reader, stream, begin, last, group)
-        beside = read_beside(reader, stream, begin, last, group)
-        slots = reader.device_slots(stream.id, begin, last)
-    return load_curve(plans, kept, rows, presence, of, beside, slots)
+        return _curve(reader, of, first, last, group, kept, rows)
 
 
 def replayed_curve(  # noqa: PLR0913 (what is asked for)
@@ -88,12 +83,26 @@ def replayed_curve(  # noqa: PLR0913 (what is asked for)
     first, last = _widened(first, last, of)
     rows = rows_of(tally, stream.id, first, last)
     rows = replace(rows, reporters=_reporters(reader, stream, first, last, group))
+    return _curve(reader, of, first, last, group, [], rows)
+
+
+def _curve(  # noqa: PLR0913, PLR0917 (what was read)
+    reader: Reader,
+    of: Spans,
+    first: int,
+    last: int,
+    group: int | None,
+    kept: Sequence[SumsRow],
+    rows: CountRows,
+) -> LoadCurve:
+    """Return the curve of sums and counts; plans, presence and who is beside are the store's."""
+    stream = of.stream
     plans = read_plans(reader, stream)
-    begin = max(first, _first_hour(stream, plans, [], rows))
+    begin = max(first, _first_hour(stream, plans, kept, rows))
     presence = read_presence(reader, stream, begin, last, group)
     beside = read_beside(reader, stream, begin, last, group)
     slots = reader.device_slots(stream.id, begin, last)
-    return load_curve(plans, [], rows, presence, of, beside, slots)
+    return load_curve(plans, kept, rows, presence, of, beside, slots)
 
 
 def _reporters(

@@ -77,6 +77,7 @@ def add_command(
     kind: type[AnswerPart] | None = None,
     *,
     has_csv: bool = False,
+    has_config: bool = True,
 ) -> argparse.ArgumentParser:
     """Add a command named as its function, with its docstring as help and --config.
 
@@ -89,7 +90,8 @@ def add_command(
         epilog=None if kind is None else keys_of(kind),
         formatter_class=KeysFormatter,
     )
-    sub.add_argument("-c", "--config", type=Path, required=True, help="the aggregator's TOML")
+    if has_config:
+        sub.add_argument("-c", "--config", type=Path, required=True, help="the aggregator's TOML")
     if kind is not None:  # a group without arguments has no usage: argparse raises
         forms = sub.add_mutually_exclusive_group()
         forms.add_argument("--json", action="store_true", help="for machines")

@@ -157,6 +157,16 @@ def one_thread() -> Iterator[Callable[[Callable[[], T]], Callable[[], T]]]:
         pool.shutdown(wait=False)  # it ends with its work
 
 
+def read_text(file: Path, where: str | None = None, key: str = "file", what: str = "") -> str:
+    """Return a file's text; raises ConfigError, of the key of a configuration if one names it."""
+    try:
+        return file.read_text()
+    except (OSError, UnicodeDecodeError) as exc:
+        reason = getattr(exc, "strerror", None) or "not UTF-8"
+        expected = f"expected a readable file{what} ({reason})"
+        raise ConfigError(where or str(file), key, expected) from exc
+
+
 def refuse_own(args: argparse.Namespace, config: AggregatorConfig, target: Path) -> None:
     """Raise ConfigError where a file to be written is one that this installation lives by."""
     broker = config.broker

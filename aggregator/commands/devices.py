@@ -30,6 +30,7 @@ from aggregator.commands.common import (
     find_zone,
     make_clock,
     names,
+    read_text,
     reading,
     refuse_own,
 )
@@ -106,13 +107,7 @@ def release(args: argparse.Namespace) -> int:
 
 def import_(args: argparse.Namespace) -> int:
     """Enrol, group, revoke and reinstate as a file says: all of its devices, or none."""
-    name = str(args.file)
-    try:
-        text = args.file.read_text()
-    except (OSError, UnicodeDecodeError) as exc:
-        reason = getattr(exc, "strerror", None) or "not UTF-8"
-        raise ConfigError(name, "file", f"expected a readable file ({reason})") from exc
-    return _change(args, read_members(text, _form(args), name))
+    return _change(args, read_members(read_text(args.file), _form(args), str(args.file)))
 
 
 def export(args: argparse.Namespace) -> int:

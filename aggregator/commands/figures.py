@@ -184,7 +184,7 @@ def _curated_beside(reader: Reader, stream: StreamTable) -> list[str]:
     """Return the devices that publish a stream of this name of their own."""
     if not reader.released_chunks():
         return []
-    from aggregator.answers.curated_lookup import read_streams  # noqa: PLC0415 (time: few have any)
+    from aggregator.answers.curated_view import read_streams  # noqa: PLC0415 (time: few have any)
 
     return [one.device for one in read_streams(reader) if one.design.name == stream.name]
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from aggregator.answers.changes import EndedInvitations, InvitedDevice, InvitedDevices
 from aggregator.answers.units import clock_text
 from aggregator.commands.asking import Shown, add_command
-from aggregator.commands.common import changing, make_clock, names, reading
+from aggregator.commands.common import changing, make_clock, names, read_text, reading
 from aggregator.commands.member_files import read_members
 from aggregator.config import ConfigError
 from aggregator.counting.members import Wish, named_wishes
@@ -143,13 +143,7 @@ def _wishes(args: argparse.Namespace) -> list[Wish]:
     if args.csv is None:
         wishes = named_wishes(args.device, enrols=True, group=args.group, revoked=False)
     else:
-        try:
-            text = args.csv.read_text()
-        except (OSError, UnicodeDecodeError) as exc:
-            reason = getattr(exc, "strerror", None) or "not UTF-8"
-            expected = f"expected a readable file ({reason})"
-            raise ConfigError(str(args.csv), "file", expected) from exc
-        found = read_members(text, "csv", str(args.csv))
+        found = read_members(read_text(args.csv), "csv", str(args.csv))
         wishes = [
             Wish(one.device, one.where, enrols=True, group=one.group or args.group, revoked=False)
             for one in found
@@ -178,11 +172,8 @@ def _devices_table(args: argparse.Namespace, config: AggregatorConfig) -> Device
 def _authority(args: argparse.Namespace, table: DevicesTable) -> str | None:
     if table.ca_file is None:
         return None
-    try:
-        return Path(table.ca_file).read_text()
-    except (OSError, UnicodeDecodeError) as exc:
-        expected = f"expected a readable file of certificates ({table.ca_file})"
-        raise ConfigError(str(args.config), "devices.ca_file", expected) from exc
+    what = f" of certificates, {table.ca_file}"
+    return read_text(Path(table.ca_file), str(args.config), "devices.ca_file", what)
 
 
 def _plan_keys(args: argparse.Namespace, config: AggregatorConfig) -> tuple[str, ...]:

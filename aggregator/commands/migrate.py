@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from aggregator.answers.changes import MovedStore
 from aggregator.archive.directory import open_spool
-from aggregator.commands.asking import KeysFormatter, Shown, keys_of
+from aggregator.commands.asking import Shown, add_command
 from aggregator.commands.common import order
 from aggregator.config import AggregatorConfig, ConfigError, load_config
 from aggregator.store.sqlite.store import SqliteStore
@@ -77,14 +77,6 @@ def _bar(*, quiet: bool) -> Callable[[str, int, int], None]:
 
 def add(commands: Commands) -> None:
     """Add the command's options."""
-    sub = commands.add_parser(
-        "migrate",
-        help=migrate.__doc__,
-        description=migrate.__doc__,
-        epilog=keys_of(MovedStore),
-        formatter_class=KeysFormatter,
-    )
+    sub = add_command(commands, migrate, MovedStore, has_config=False)
     sub.add_argument("--from", dest="old", type=Path, required=True, help="TOML with store.path")
     sub.add_argument("--to", dest="new", type=Path, required=True, help="TOML with store.url")
-    sub.add_argument("--json", action="store_true", help="for machines")
-    sub.set_defaults(command=migrate)

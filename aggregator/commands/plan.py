@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 
     from aggregator.commands.asking import Commands
     from aggregator.config import AggregatorConfig, StreamTable
-    from aggregator.store.contract import Reader
+    from aggregator.store.contract import Reader, Session
     from edge_ldp.protocol.plan import Plan
 
 MOST_HALVINGS = 40  # as [[streams]] takes them
@@ -112,16 +112,10 @@ def publish(args: argparse.Namespace) -> int:
             return fail(f"{stream.name}: the plan in force asks the same", EXIT_NOTHING)
         if _warned(stream, made) and not _is_answered("publish it all the same?", without=True):
             return fail(f"{stream.name}: nothing was published", EXIT_CONFIG)
-        made = replace(made, store=session.facts().get(IDENTITY))
-        try:
-            session.add_plan(PlanRow(stream.id, made.epoch, made.issued_s, made.to_json()))
-        except FencedError as exc:
-            return fail(f"{exc}; look at it and order again", EXIT_NOTHING)
-        if args.hold:
-            hold_plan(session, stream.id, made.issued_s)
-        view = standing_plan(stream.name, made, None, session.plan_holds().get(stream.id))
-        _told_when(plans, made, zone)
-    return Shown(view, lambda: standing_text(view, zone)).show(args)
+        told = _issue(session, stream, made, zone, hold=args.hold)
+        if not told.code:
+            _told_when(plans, made, zone)
+    return told.show(args)
 
 
 def repair(args: argparse.Namespace) -> int:
@@ -152,13 +146,8 @@ def repair(args: argparse.Namespace) -> int:
             return fail(f"{stream.name}: nothing was issued", EXIT_CONFIG)
         if lost:
             forget_plans(session, stream.id, most)
-        made = replace(made, store=session.facts().get(IDENTITY))
-        try:
-            session.add_plan(PlanRow(stream.id, made.epoch, made.issued_s, made.to_json()))
-        except FencedError as exc:
-            return fail(f"{exc}; look at it and order again", EXIT_NOTHING)
-        view = standing_plan(stream.name, made, None, session.plan_holds().get(stream.id))
-    return Shown(view, lambda: standing_text(view, zone)).show(args)
+        told = _issue(session, stream, made, zone)
+    return told.show(args)
 
 
 def hold(args: argparse.Namespace) -> int:
@@ -175,6 +164,21 @@ def release(args: argparse.Namespace) -> int:
         stream = find_stream(args, config)
         changed = release_plan(session, stream.id)
     return _held(args, stream, held=False, changed=changed)
+
+
+def _issue(
+    session: Session, stream: StreamTable, plan: Plan, zone: tzinfo, *, hold: bool = False
+) -> Shown:
+    """Put a plan into the store, from where the service takes it; return what is told of it."""
+    made = replace(plan, store=session.facts().get(IDENTITY))
+    try:
+        session.add_plan(PlanRow(stream.id, made.epoch, made.issued_s, made.to_json()))
+    except FencedError as exc:
+        return Shown(None).but(EXIT_NOTHING, f"{exc}; look at it and order again")
+    if hold:
+        hold_plan(session, stream.id, made.issued_s)
+    view = standing_plan(stream.name, made, None, session.plan_holds().get(stream.id))
+    return Shown(view, lambda: standing_text(view, zone))
 
 
 def _ordered(args: argparse.Namespace, stream: StreamTable, plan: Plan, now_s: int) -> Plan:

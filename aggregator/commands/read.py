@@ -16,7 +16,13 @@ from aggregator.answers.completeness import (
     account_text,
     is_incomplete,
 )
-from aggregator.answers.curated_view import ReleasedAnswer, released_csv, released_text
+from aggregator.answers.curated_view import (
+    GROUPS,
+    ReleasedAnswer,
+    read_released,
+    released_csv,
+    released_text,
+)
 from aggregator.answers.fleet import StatusAnswer, read_status
 from aggregator.answers.lookup import read_account, read_plans, read_revisions
 from aggregator.answers.plan_view import ThetaAnswer, theta_answer, theta_text
@@ -38,7 +44,6 @@ from aggregator.commands.common import (
     names,
     time,
 )
-from aggregator.commands.released import add_options, answer_released, errors_of
 from aggregator.config import AnnounceTable, load_config, read_password
 from aggregator.plans.signing import read_seal
 
@@ -111,9 +116,17 @@ def completeness(args: argparse.Namespace, config: AggregatorConfig, reader: Rea
 def released(args: argparse.Namespace, config: AggregatorConfig, reader: Reader) -> Shown:
     """Answer with sums of curated streams (central DP, one device each); `query` has a fleet's."""
     zone = find_zone(args, config)
-    view = answer_released(reader, args, zone)
-    text = partial(released_text, view, zone)
-    told = Shown(view, text, lambda: released_csv(view), warnings=errors_of(view))
+    view = read_released(
+        reader,
+        device=args.device,
+        stream=args.stream,
+        since_s=args.since,
+        until_s=args.until,
+        by=args.by,
+        zone=zone,
+    )
+    wrong = [f"{one.device} {one.stream}: {one.error}" for one in view.released if one.error]
+    told = Shown(view, lambda: released_text(view, zone), lambda: released_csv(view), wrong)
     if not view.released:
         return told.but(EXIT_NOTHING, f"{config.fleet}: no curated stream that this asks for")
     if not any(one.sums or one.error for one in view.released):
@@ -175,7 +188,8 @@ def add(commands: Commands) -> None:
     parser = add_question(commands, released, ReleasedAnswer, has_csv=True)
     parser.add_argument("--stream", help="its name; all unless given")
     add_zone(parser)
-    add_options(parser)
+    parser.add_argument("--device", help="of one device; all unless given")
+    parser.add_argument("--by", choices=GROUPS, default="none", help="group the range")
     add_range(parser)
     parser = add_question(commands, theta, ThetaAnswer)
     parser.add_argument("--stream", help="its name; the first one unless given")

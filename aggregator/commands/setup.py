@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from aggregator.answers.changes import WrittenFleet
 from aggregator.answers.check_view import check_answer
-from aggregator.commands.asking import KeysFormatter, Shown, keys_of
+from aggregator.commands.asking import Shown, add_command
 from aggregator.commands.common import order, warn
 from aggregator.config import load_config, parse_config
 from aggregator.enrolment.logins import hashed, new_password, write_secret
@@ -286,14 +286,8 @@ _day = taken_as("seconds, above 0 and at most 86400", _real)
 
 def add(commands: Commands) -> None:
     """Add the command's options."""
-    parser = commands.add_parser(
-        "setup",
-        help=setup.__doc__,
-        description=DESCRIPTION,
-        epilog=keys_of(WrittenFleet),
-        formatter_class=KeysFormatter,
-    )
-    parser.set_defaults(command=setup)
+    parser = add_command(commands, setup, WrittenFleet, has_config=False)
+    parser.description = DESCRIPTION
     add = parser.add_argument
     add("directory", metavar="DIR", type=Path, help="for all files; not there yet, or empty")
     add("--fleet", type=_name, default="homes", help="its name (homes)")
@@ -316,4 +310,3 @@ def add(commands: Commands) -> None:
     add("--wanted", choices=tuple(WANTED), help=wanted)
     add("--rehearsal", action="store_true", help="for simulated homes, on a clock that runs fast")
     add("--day", type=_day, default=5.0, metavar="S", help="real seconds of a rehearsal's day (5)")
-    add("--json", action="store_true", help="for machines")

@@ -14,7 +14,7 @@ from msgspec.structs import asdict, replace
 from aggregator.answers.audit import AuditEntry, orders, read_audit
 from aggregator.answers.check_view import CheckAnswer, check_answer
 from aggregator.answers.crowds import MOVED
-from aggregator.answers.curated_lookup import read_streams
+from aggregator.answers.curated_view import read_streams
 from aggregator.answers.dossier import DossierAnswer, dossier_answer
 from aggregator.answers.fleet import (
     FleetSummary,

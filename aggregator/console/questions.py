@@ -13,19 +13,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from msgspec.json import schema_components
 
-from aggregator.answers.announcement import AnnouncedAnswer, AnnouncedSums
-from aggregator.answers.audit import AuditAnswer
-from aggregator.answers.check_view import CheckAnswer
-from aggregator.answers.completeness import AccountAnswer
-from aggregator.answers.curated_view import ReleasedAnswer
-from aggregator.answers.curve_answer import CurveAnswer
-from aggregator.answers.device_view import DevicesAnswer, GroupsAnswer
-from aggregator.answers.dossier import DossierAnswer
-from aggregator.answers.fleet import StatusAnswer
-from aggregator.answers.plan_view import ProposedPlan, StandingPlan, ThetaAnswer
-from aggregator.answers.query_answer import QueryAnswer
-from aggregator.answers.stream_view import StreamsAnswer
+from aggregator.answers.announcement import AnnouncedSums
 from aggregator.commands import devices, figures, plan, read, streams
+from aggregator.console.pages import PAGES
 from edge_ldp.arguments import Parser
 from edge_ldp.sums import forecast_command as forecast
 
@@ -56,42 +46,48 @@ class QuestionError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ApiQuestion:
-    """`words` of `edge-ldp PROGRAM`, and the class of its answers, None where it is a file's text.
+    """`words` of `edge-ldp PROGRAM`.
 
     `rows`: the fields of an answer, or of a part of it, that the rows of a table stand in. `made`:
     the page that is what the command prints, or the file that it writes; these have no tables.
     """
 
-    kind: type[AnswerPart] | None
     words: tuple[str, ...]
     rows: tuple[str, ...] = ()
     program: str = "aggregator"
     made: str = ""
 
+    @property
+    def kind(self) -> type[AnswerPart] | None:
+        """The class of its answers; None where it is a file's text, or the library's answer."""
+        if self.made:
+            return PAGES[self.made][1] if self.made in PAGES else None
+        found: type[AnswerPart] | None = _parser_of(self).get_default("kind")
+        return found
+
 
 QUESTIONS: dict[str, ApiQuestion] = {
-    "status": ApiQuestion(StatusAnswer, ("status",), ("streams",)),
-    "completeness": ApiQuestion(AccountAnswer, ("completeness",), ("devices",)),
-    "query": ApiQuestion(QueryAnswer, ("query",), ("whole", "groups")),
-    "quantiles": ApiQuestion(QueryAnswer, ("query",), ("quantiles",)),
-    "ranges": ApiQuestion(QueryAnswer, ("query",), ("ranges",)),
-    "sums": ApiQuestion(QueryAnswer, ("query",), ("sums.whole", "sums.periods", "sums.parts")),
-    "load-curve": ApiQuestion(CurveAnswer, ("load-curve",), ("hours", "days", "weeks")),
-    "released": ApiQuestion(ReleasedAnswer, ("released",), ("released",)),
-    "theta": ApiQuestion(ThetaAnswer, ("theta",), ("theta",)),
-    "plan": ApiQuestion(StandingPlan, ("plan", "show"), ("plan",)),
-    "devices": ApiQuestion(DevicesAnswer, ("devices", "list"), ("devices",)),
-    "groups": ApiQuestion(GroupsAnswer, ("devices", "groups"), ("groups",)),
-    "streams": ApiQuestion(StreamsAnswer, ("streams", "list"), ("streams",)),
-    "audit": ApiQuestion(AuditAnswer, ("audit",), ("audit",)),
-    "announced": ApiQuestion(AnnouncedAnswer, ("announced",)),
-    # no process of the console opens a key
-    "check": ApiQuestion(CheckAnswer, ("check",), made="check"),
-    "plan/propose": ApiQuestion(ProposedPlan, ("plan", "propose")),
-    "forecast": ApiQuestion(None, (), ("forecasts",), "forecast"),
-    "dossier": ApiQuestion(DossierAnswer, (), program="dossier", made="privacy"),
-    "plan/message": ApiQuestion(None, ("plan", "show"), made="message"),
-    "plan/certificate": ApiQuestion(None, ("plan", "show"), made="certificate"),
+    "status": ApiQuestion(("status",), ("streams",)),
+    "completeness": ApiQuestion(("completeness",), ("devices",)),
+    "query": ApiQuestion(("query",), ("whole", "groups")),
+    "quantiles": ApiQuestion(("query",), ("quantiles",)),
+    "ranges": ApiQuestion(("query",), ("ranges",)),
+    "sums": ApiQuestion(("query",), ("sums.whole", "sums.periods", "sums.parts")),
+    "load-curve": ApiQuestion(("load-curve",), ("hours", "days", "weeks")),
+    "released": ApiQuestion(("released",), ("released",)),
+    "theta": ApiQuestion(("theta",), ("theta",)),
+    "plan": ApiQuestion(("plan", "show"), ("plan",)),
+    "devices": ApiQuestion(("devices", "list"), ("devices",)),
+    "groups": ApiQuestion(("devices", "groups"), ("groups",)),
+    "streams": ApiQuestion(("streams", "list"), ("streams",)),
+    "audit": ApiQuestion(("audit",), ("audit",)),
+    "announced": ApiQuestion(("announced",)),
+    "check": ApiQuestion(("check",), made="check"),  # no process of the console opens a key
+    "plan/propose": ApiQuestion(("plan", "propose")),
+    "forecast": ApiQuestion((), ("forecasts",), "forecast"),
+    "dossier": ApiQuestion((), program="dossier", made="privacy"),
+    "plan/message": ApiQuestion(("plan", "show"), made="message"),
+    "plan/certificate": ApiQuestion(("plan", "show"), made="certificate"),
 }
 SAID = {
     "plan/message": "the plan in force as published, for edge-ldp certify --plan",
@@ -157,7 +153,7 @@ def words_of(question: ApiQuestion, given: Iterable[tuple[str, str]]) -> list[st
 def parameters(question: ApiQuestion) -> dict[str, dict[str, Any]]:
     """Return the options of a command by name: help, choices, many (repeated), flag."""
     found = {}
-    for action in _actions(question):
+    for action in _parser_of(question)._actions:  # noqa: SLF001 (there is no public word)
         if action.dest in OURS or not action.option_strings:
             continue
         found[action.option_strings[-1].removeprefix("--")] = {
@@ -240,10 +236,10 @@ def _parameter(name: str, option: Mapping[str, Any]) -> dict[str, Any]:
     return {"name": name, "in": "query", "description": option["help"], "schema": schema}
 
 
-def _actions(question: ApiQuestion) -> list[argparse.Action]:
-    """Return what the parser of a command takes; argparse has no public word for it."""
+def _parser_of(question: ApiQuestion) -> argparse.ArgumentParser:
+    """Return the parser of a command; argparse has no public word for what is below one."""
     at = forecasting() if question.program == "forecast" else parser()
     for word in question.words:
         below = next(one for one in at._actions if isinstance(one.choices, dict))  # noqa: SLF001
         at = below.choices[word]  # type: ignore[index] # checked just above
-    return at._actions  # noqa: SLF001
+    return at

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from aggregator.answers.curated_lookup import read_span, read_streams, read_values
+from aggregator.answers.curated_view import read_streams
 from aggregator.answers.fleet import read_status
 from aggregator.answers.status_text import status_text
 from aggregator.config import load_config
@@ -73,13 +73,13 @@ def test_a_stream_is_stored_with_its_design_and_receipted(store: SqliteStore) ->
     (found,) = read_streams(store)
     assert (found.device, found.key, found.design) == ("home-1", 256, frame().design)
     assert found.chunks[FIRST - 1, 0].theta == 1000
-    values = read_values(store, "home-1", 256, 0, 1 << 32)
-    assert [(one.slot, one.position, one.value) for one in values] == [
+    values = store.released_values("home-1", 256, 0, 1 << 32)
+    assert [(slot, position, value) for slot, _, position, value in values] == [
         (FIRST, 0, 5),
         (FIRST + 1, 1, -7),
         (FIRST + 3, 2, 1 << 40),
     ]
-    assert read_span(store, "home-1", 256) == (FIRST, FIRST + 4)
+    assert store.released_span("home-1", 256) == (FIRST, FIRST + 4)
     states = [(key, record.state) for key, record in store.states("home-1")]
     receipt = parse_receipt(build_receipt(states).to_json())
     assert receipt.covers(256, FIRST)
@@ -89,7 +89,7 @@ def test_a_stream_is_stored_with_its_design_and_receipted(store: SqliteStore) ->
 def test_the_same_messages_again_change_nothing_AGG_01(store: SqliteStore) -> None:
     for _ in range(3):
         take(store, message("stream", encode_released(frame())))
-    assert len(read_values(store, "home-1", 256, 0, 1 << 32)) == 3
+    assert len(list(store.released_values("home-1", 256, 0, 1 << 32))) == 3
 
 
 def test_what_a_chunk_first_was_stands(store: SqliteStore) -> None:
