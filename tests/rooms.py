@@ -101,7 +101,7 @@ ROOMS = {
         "what both services share: MQTT, TLS, clock, systemd, keys, tables of TOML",
         f"edge_ldp/device edge_ldp/protocol {BASE}",
         "paho cryptography",
-        io="beside.py clock.py confinement.py files.py keys.py mqtt.py mqtt_client.py"
+        io="beside.py clock.py files.py keys.py mqtt.py mqtt_client.py"
         " mqtt_socket.py service_manager.py tasks.py tls.py trial.py",
     ),
     "edge_ldp/cli.py": Room("the command `edge-ldp`", BASE, "importlib", io="cli.py"),
@@ -277,7 +277,8 @@ ROOMS = {
         " aggregator aggregator/config aggregator/store aggregator/enrolment"
         f" aggregator/answers aggregator/commands {BASE}",
         "msgspec starlette uvicorn jinja2 pyarrow",
-        io="answering.py desks.py guard.py half_open.py main.py pulse.py server.py tables.py",
+        io="answering.py confinement.py desks.py guard.py half_open.py main.py pulse.py server.py"
+        " tables.py",
     ),
     "aggregator/main.py": Room(
         "`edge-ldp aggregator`",

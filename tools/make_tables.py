@@ -1,7 +1,8 @@
 """Write the tuned mechanism's tables, edge_ldp/mechanisms/tables_v1.json, unless they are there.
 
-One table a line, least worst-case variance, for floor_ratio(ε): `weights` has one row a knot (all
-of them) and one number a code, `outputs` are in units of 1/scale on [-1, 1]. Needs SciPy;
+One table a line, least worst-case variance, for floor_ratio(ε): `weights` has one row a knot and
+one number a code, `outputs` are in units of 1/scale on [-1, 1]; of both the file holds half, up to
+the middle knot and above 0: the rest is the mirror image. Needs SciPy;
 another release of it may give other tables that are as good, so the file is kept. A table is
 certified when it is made, and again by the tests. Takes about a minute.
 """
@@ -41,8 +42,8 @@ def row(epsilon: float, bits: int) -> dict[str, object]:
         "epsilon": str(epsilon),
         "bits": bits,
         "ratio": [ratio.num, ratio.den],
-        "weights": made.weights,
-        "outputs": made.outputs,
+        "weights": made.weights[: (len(made.weights) + 1) // 2],
+        "outputs": [output for output in made.outputs if output > 0],
         "scale": made.scale,
     }
 

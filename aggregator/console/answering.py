@@ -25,13 +25,13 @@ from aggregator.commands.common import (
     settle_times,
 )
 from aggregator.config import AggregatorConfig, ConfigError, StoreTable, load_config
+from aggregator.console.confinement import end_with_parent
 from aggregator.console.pages import FILES, PAGES, PageRequest
 from aggregator.console.questions import QUESTIONS, QuestionError, parsed, parser, words_of
 from aggregator.enrolment.tokens import HEALTH, Tokens
 from aggregator.errors import StoreError
 from aggregator.store.opening import open_reader
 from edge_ldp.device.errors import EdgeLdpError
-from edge_ldp.service.confinement import end_with_parent
 from edge_ldp.sums import forecast_command as forecast
 
 if TYPE_CHECKING:

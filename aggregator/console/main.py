@@ -28,12 +28,12 @@ from aggregator.commands.asking import Shown, add_command
 from aggregator.commands.common import EXIT_CONFIG, ended, fail
 from aggregator.config import ConfigError, is_loopback, load_config
 from aggregator.console.answering import keep
+from aggregator.console.confinement import confine
 from aggregator.console.desks import Desks
 from aggregator.console.half_open import Asking, BoundedProtocol
 from aggregator.console.server import Console
 from aggregator.enrolment.tokens import Tokens
 from edge_ldp.arguments import Parser, port_or_any
-from edge_ldp.service.confinement import confine
 from edge_ldp.service.service_manager import ServiceManager
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 from uuid import UUID
 
-from aggregator.counting.flush_ids import flush_id
 from aggregator.counting.records import Changes, Known
 from aggregator.errors import StoreError
+from aggregator.store.flush_ids import flush_id
 from edge_ldp.protocol.plan import Plan, parse_plan
 from edge_ldp.protocol.strict_json import MessageError
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from aggregator.counting.flush_ids import flush_day
 from aggregator.errors import StoreError
 from aggregator.store.contract import new_flush
+from aggregator.store.flush_ids import flush_day
 from aggregator.store.forms import row_record
 from aggregator.store.packed_records import pack_record
 from aggregator.store.postgres import statements as schema

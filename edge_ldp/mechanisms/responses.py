@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.mechanisms.fields import integer, integers
@@ -54,4 +55,16 @@ def parse_response(fields: Mapping[str, object]) -> Response:
 @cache
 def _ready_tables() -> dict[tuple[Fraction, int], Response]:
     rows = json.loads(TABLES.read_text())["tables"]
-    return {(Fraction(row["epsilon"]), row["bits"]): parse_response(row) for row in rows}
+    return {(Fraction(row["epsilon"]), row["bits"]): parse_response(_whole(row)) for row in rows}
+
+
+def _whole(half: Mapping[str, Any]) -> dict[str, object]:
+    """Return a ready table, of which the file holds half: the other is its mirror image."""
+    rows, outputs = half["weights"], half["outputs"]
+    mirrored = [row[::-1] for row in reversed(rows)]
+    has_middle = rows[-1] == mirrored[0]
+    return {
+        "weights": rows + mirrored[has_middle:],
+        "outputs": [-y for y in reversed(outputs)] + outputs,
+        "scale": half["scale"],
+    }

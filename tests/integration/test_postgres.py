@@ -17,11 +17,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from aggregator.counting.flush_ids import flush_day
 from aggregator.counting.refusals import Codes, Rules, StreamRules
 from aggregator.errors import StoreHeldError
 from aggregator.intake.intake import commit
 from aggregator.store.contract import Reader, Store
+from aggregator.store.flush_ids import flush_day
 from aggregator.store.postgres import statements as schema
 from aggregator.store.postgres.link import connect
 from aggregator.store.postgres.store import PostgresStore

@@ -11,13 +11,13 @@ from aggregator.archive.directory import open_spool
 from aggregator.archive.files import Compacted, compact
 from aggregator.archive.spool import Spool
 from aggregator.config import AggregatorConfig, parse_config
-from aggregator.counting.flush_ids import DAY_MS, flush_id
 from aggregator.errors import StoreHeldError
 from aggregator.intake.intake import commit
 from aggregator.replay.comparison import tally_of_rows
 from aggregator.replay.counts import count_archive
 from aggregator.replay.statement import Selection
 from aggregator.store.contract import LAST_BUCKET
+from aggregator.store.flush_ids import DAY_MS, flush_id
 from aggregator.store.postgres.store import PostgresStore
 from edge_ldp.service.broker import Message
 from tests.aggregator.archive_run import CONFIG, REPORTS, RULES, SLOT_S, frame_of

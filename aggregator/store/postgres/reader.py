@@ -9,9 +9,9 @@ from uuid import UUID
 import psycopg
 from psycopg import errors
 
-from aggregator.counting.flush_ids import flush_day
 from aggregator.errors import OldStoreError, StoreError
 from aggregator.store.contract import LAST_BUCKET
+from aggregator.store.flush_ids import flush_day
 from aggregator.store.packed_records import sum_records, unpack_record
 from aggregator.store.postgres import schema as tables
 from aggregator.store.postgres import statements as schema

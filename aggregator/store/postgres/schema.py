@@ -7,7 +7,7 @@ other there; `postgres_schema.MERGE` folds them into the rows that readers add t
 
 from __future__ import annotations
 
-from aggregator.counting.flush_ids import DAY_MS, DAYS
+from aggregator.store.flush_ids import DAY_MS, DAYS
 
 VERSION = 7
 _RECORD_TYPES = {  # of version 1

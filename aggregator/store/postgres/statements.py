@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from aggregator.counting.flush_ids import DAYS
+from aggregator.store.flush_ids import DAYS
 
 LOCKS = 0x4C445041  # "LDPA": the class of our advisory locks; the second number says what for
 TURNS, WORKERS, SUMS = (

@@ -15,9 +15,9 @@ from uuid import UUID
 import psycopg
 from psycopg import errors
 
-from aggregator.counting.flush_ids import flush_day
 from aggregator.errors import StoreError, StoreHeldError
 from aggregator.store.contract import new_flush
+from aggregator.store.flush_ids import flush_day
 from aggregator.store.postgres import statements as schema
 from aggregator.store.postgres.flush import (
     add_audit,

@@ -11,9 +11,9 @@ import pytest
 from psycopg import errors
 
 from aggregator.archive.spool_record import Doubt
-from aggregator.counting.flush_ids import DAY_MS, DAYS, flush_day, flush_id
 from aggregator.counting.records import Changes, Known
 from aggregator.store.contract import new_flush
+from aggregator.store.flush_ids import DAY_MS, DAYS, flush_day, flush_id
 from aggregator.store.postgres import statements as schema
 from aggregator.store.postgres.flush import forget
 from aggregator.store.postgres.link import connect

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from edge_ldp.device.errors import EdgeLdpError, ParameterError
 from edge_ldp.mechanisms import Hybrid, Response, Tuned
+from edge_ldp.mechanisms.responses import ready_response
 from edge_ldp.ratio import Ratio, floor_ratio
 from studies.tuning import tables as tuning
 from studies.tuning.programme import DualPoint, programme
@@ -60,8 +61,7 @@ def solved(epsilon: str, bits: int, knots: int) -> Response:
 def ready_tables() -> dict[tuple[str, int], tuple[Ratio, Response]]:
     found = {}
     for row in json.loads(READY.read_text())["tables"]:
-        weights = tuple(tuple(line) for line in row["weights"])
-        response = Response(weights, tuple(row["outputs"]), row["scale"])
+        response = ready_response(row["epsilon"], row["bits"])
         found[row["epsilon"], row["bits"]] = (Ratio(*row["ratio"]), response)
     return found
 

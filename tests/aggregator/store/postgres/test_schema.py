@@ -2,7 +2,7 @@
 
 import pytest
 
-from aggregator.counting.flush_ids import DAYS
+from aggregator.store.flush_ids import DAYS
 from aggregator.store.postgres import statements as schema
 from aggregator.store.postgres.store import PostgresStore
 from tests.postgres import PostgresServer

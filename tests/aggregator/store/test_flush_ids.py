@@ -5,7 +5,7 @@ from uuid import RFC_4122, UUID, uuid4
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregator.counting.flush_ids import DAY_MS, DAYS, flush_day, flush_id
+from aggregator.store.flush_ids import DAY_MS, DAYS, flush_day, flush_id
 
 RANDOM = st.binary(min_size=10, max_size=10)
 

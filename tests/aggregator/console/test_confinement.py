@@ -13,7 +13,7 @@ from tests.processes import run_told
 CODE = """
 import json, os, socket, sys, threading
 from pathlib import Path
-from edge_ldp.service.confinement import confine
+from aggregator.console.confinement import confine
 place, is_alone = Path(sys.argv[1]), sys.argv[2] == "alone"
 kept = open(place / "other/file")
 if not is_alone:
