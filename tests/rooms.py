@@ -204,7 +204,7 @@ ROOMS = {
     ),
     "aggregator/store": Room(
         "one contract, on SQLite and PostgreSQL; all SQL",
-        "edge_ldp/device edge_ldp/protocol edge_ldp/sums edge_ldp/service aggregator"
+        "edge_ldp/device edge_ldp/protocol edge_ldp/mechanisms edge_ldp/service aggregator"
         f" aggregator/config aggregator/counting aggregator/archive {BASE}",
         "numpy msgspec psycopg",
         io="backup.py contract.py moving.py opening.py store_thread.py"
@@ -269,7 +269,7 @@ ROOMS = {
         f" aggregator/running {BASE}",
         "msgspec rich",
         io="asking.py backup.py common.py devices.py dossier.py figures.py invite.py migrate.py"
-        " plan.py released.py replay.py replay_options.py setup.py",
+        " plan.py replay.py replay_options.py setup.py",
     ),
     "aggregator/console": Room(
         "pages, API and metrics for those who look; it cannot write",

@@ -159,7 +159,7 @@ def read_streams(reader: Reader) -> list[CuratedStream]:
     ]
 
 
-def read_released(  # noqa: PLR0913 (what is asked for)
+def read_curated(  # noqa: PLR0913 (what is asked for)
     reader: Reader,
     *,
     device: str | None,

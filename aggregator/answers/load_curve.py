@@ -1,8 +1,9 @@
 """A stream's sums by hour, day or week: what a year of a fleet looked like, at once.
 
-From the sums of hours that are kept (`edge_ldp.sums.moments`) and, for hours still open, from the
-counts: the same numbers to the bit wherever they come from. Means are of values truncated at θ and
-not corrected: the correction needs the tail of the whole stream, which takes longer than all this.
+From the sums of hours that are kept (`aggregator.store.moments`) and, for hours still open, from
+the counts: the same numbers to the bit wherever they come from. Means are of values truncated at θ
+and not corrected: the correction needs the tail of the whole stream, which takes longer than all
+this.
 """
 
 from __future__ import annotations
@@ -19,9 +20,7 @@ from aggregator.answers.local_time import LENGTHS, Spans
 from aggregator.counting.classes import Weights
 from aggregator.counting.reporters import STREAMS, united
 from aggregator.counting.tally import MOST, whose_of
-from edge_ldp.errors import CountsError
-from edge_ldp.sums.functionals import distinct
-from edge_ldp.sums.moments import (
+from aggregator.store.moments import (
     AT_THE_END,
     Powers,
     averages,
@@ -29,6 +28,8 @@ from edge_ldp.sums.moments import (
     sums_of_rows,
     unpack_moments,
 )
+from edge_ldp.errors import CountsError
+from edge_ldp.sums.functionals import distinct
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -36,9 +37,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from aggregator.counting.tally import CountRows
+    from aggregator.store.moments import Averages
     from aggregator.store.rows import SumsRow
     from edge_ldp.protocol.plan import Plan
-    from edge_ldp.sums.moments import Averages
 
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]

@@ -27,11 +27,11 @@ from aggregator.counting.classes import effect_of, unweighted
 from aggregator.counting.reporters import NOBODY, united
 from aggregator.counting.retention import HOUR_S
 from aggregator.counting.tally import MOST, exact_sum, merge_epochs, weigh_epochs
+from aggregator.store.moments import AT_THE_END
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.errors import CountsError, NoReportsError
 from edge_ldp.sums import CodeCounts, Epoch, estimate_means
 from edge_ldp.sums.clustered import widened
-from edge_ldp.sums.moments import AT_THE_END
 from edge_ldp.sums.shares import prepare
 
 if TYPE_CHECKING:

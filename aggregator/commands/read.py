@@ -19,7 +19,7 @@ from aggregator.answers.completeness import (
 from aggregator.answers.curated_view import (
     GROUPS,
     ReleasedAnswer,
-    read_released,
+    read_curated,
     released_csv,
     released_text,
 )
@@ -116,7 +116,7 @@ def completeness(args: argparse.Namespace, config: AggregatorConfig, reader: Rea
 def released(args: argparse.Namespace, config: AggregatorConfig, reader: Reader) -> Shown:
     """Answer with sums of curated streams (central DP, one device each); `query` has a fleet's."""
     zone = find_zone(args, config)
-    view = read_released(
+    view = read_curated(
         reader,
         device=args.device,
         stream=args.stream,

@@ -12,8 +12,8 @@ from aggregator.counting.reporters import NOBODY, of_device, united
 from aggregator.counting.retention import GONE, SUMMED
 from aggregator.store.contract import stored_plan
 from aggregator.store.forms import unpack_pairs
+from aggregator.store.moments import moments, pack_moments, unpack_moments
 from aggregator.store.period_sums import count_held_sums
-from edge_ldp.sums.moments import moments, pack_moments, unpack_moments
 
 if TYPE_CHECKING:
     import numpy as np

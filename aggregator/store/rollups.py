@@ -13,8 +13,8 @@ from aggregator.counting.retention import GONE, SUMMED, Keeping, next_step, span
 from aggregator.counting.tally import add_pairs
 from aggregator.store.contract import stored_plan
 from aggregator.store.forms import pack_pairs, unpack_pairs
+from aggregator.store.moments import moments, pack_moments
 from aggregator.store.quarantine_release import PUT_SUMS
-from edge_ldp.sums.moments import moments, pack_moments
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

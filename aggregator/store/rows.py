@@ -194,7 +194,7 @@ class RefusedRow:
 
 
 class SumsRow(NamedTuple):
-    """The sums of an hour that begins with `bucket` (edge_ldp.sums.moments), and of whom."""
+    """The sums of an hour that begins with `bucket` (aggregator.store.moments), and of whom."""
 
     bucket: int
     epoch: int

@@ -143,7 +143,7 @@ _SECOND = (
     # millions of ids: forgetting the oldest and finding the last must not look at all of them
     "CREATE INDEX flushes_made ON flushes (made)",
     "CREATE INDEX flushes_at_s ON flushes (at_s)",
-    # how far buckets were added up, and the hours' sums (counting.rollup, edge_ldp.sums.moments)
+    # how far buckets were added up, and the hours' sums (counting.rollup, aggregator.store.moments)
     """CREATE TABLE rolled (
         stream integer NOT NULL, what integer NOT NULL, until bigint NOT NULL,
         PRIMARY KEY (stream, what)

@@ -85,7 +85,7 @@ _THIRD = (
         grp INTEGER NOT NULL, slots INTEGER NOT NULL,
         PRIMARY KEY (device, stream, bucket, grp)
     ) WITHOUT ROWID""",
-    # how far buckets were added up, and the hours' sums (counting.rollup, edge_ldp.sums.moments)
+    # how far buckets were added up, and the hours' sums (counting.rollup, aggregator.store.moments)
     """CREATE TABLE rolled (
         stream INTEGER NOT NULL, what INTEGER NOT NULL, until INTEGER NOT NULL,
         PRIMARY KEY (stream, what)

@@ -5,10 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from edge_ldp import Hybrid, Mechanism, SquareWave, StochasticRounding, Tuned
-from edge_ldp.errors import CountsError, RowError
-from edge_ldp.protocol.plan import Plan
-from edge_ldp.sums.moments import (
+from aggregator.store.moments import (
     MOMENTS,
     Powers,
     averages,
@@ -17,6 +14,9 @@ from edge_ldp.sums.moments import (
     sums_of_rows,
     unpack_moments,
 )
+from edge_ldp import Hybrid, Mechanism, SquareWave, StochasticRounding, Tuned
+from edge_ldp.errors import CountsError, RowError
+from edge_ldp.protocol.plan import Plan
 
 HYBRID = Hybrid(epsilon=1, low=-5, high=20, size=8)  # two branches, both affine
 TUNED = Tuned(epsilon=1, low=0, high=410)  # codes that stand for any value
