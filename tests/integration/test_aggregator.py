@@ -131,26 +131,6 @@ async def test_survey_threshold_sums_and_answers(
     assert "devices heard 50, missing 0" in capsys.readouterr().out
 
 
-async def test_a_device_that_sends_one_code_is_shown_as_marked_and_still_counts(
-    open_wire: OpenWire, aggregator: Aggregator, capsys: pytest.CaptureFixture[str]
-) -> None:
-    wire = await open_wire()
-    plan = await wire.plan()
-    rng = np.random.default_rng(4)
-    liar, *others = wire.add(5, plan)
-    honest = [device.make(reports(plan, rng.integers(0, 400, 60), rng)) for device in others]
-    top = plan.reporter().code_count - 1
-    await wire.send([liar.make([top] * 60), *honest])
-    await until(lambda: aggregator.counted() == 300)
-    (row,) = aggregator.ask("status")["marked"]
-    assert (row["device"], row["seen"], row["reports"]) == (liar.name, 60, 60)
-    assert row["chance"] < 1e-9
-    assert main(["status", "-c", str(aggregator.config)]) == 0
-    said = capsys.readouterr().out
-    assert f"{liar.name} power" in said
-    assert "a mark takes nothing out of any count" in said
-
-
 async def test_completeness_adds_up_and_every_status_is_answered(
     open_wire: OpenWire, aggregator: Aggregator
 ) -> None:

@@ -302,8 +302,3 @@ def test_the_meter_is_known_by_its_equipment_identifier(lines: list[str], meter_
     telegram = parse(sealed(*lines))
     assert isinstance(telegram, Telegram)
     assert telegram.meter_id == meter_id
-
-
-def test_SER_21_another_meters_telegrams_are_counted_not_read() -> None:
-    meter = P1Meter(meter_id="K8EG004046395507")
-    assert reasons(meter.feed(capture(V5) + capture(V4) + capture(V5))) == ["", "identity", ""]

@@ -138,9 +138,9 @@ MEGABYTES = 12  # three times what may be kept
 EVERY = pytest.mark.parametrize("name", CASES)
 
 
-def telegram(case: Case, power_w: int = 378) -> bytes:
+def telegram(case: Case, power_w: int = 378, of: str = "E0099000000000001") -> bytes:
     return case.show(
-        meter_id="E0099000000000001",
+        meter_id=of,
         time_s=T0,
         import_wh=6_657_459,
         power_w=power_w,
@@ -161,6 +161,16 @@ def test_a_telegram_gives_exactly_what_the_meter_was_told_to_show(name: str) -> 
     case = CASES[name]
     (event,) = case.make().feed(telegram(case))
     assert values(event) == case.shown
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if CASES[name].knows_its_start])
+def test_SER_21_another_meters_telegrams_are_counted_not_read(name: str) -> None:
+    case = CASES[name]
+    ours, other = telegram(case), telegram(case, of="E0099000000000002")
+    (read,) = case.make().feed(ours)
+    assert isinstance(read, Telegram)
+    meter = maker(protocol=name.partition("/")[0], meter_id=read.meter_id)()
+    assert reasons(meter.feed(ours + other + ours)) == ["", "identity", ""]
 
 
 @EVERY

@@ -172,11 +172,6 @@ def test_an_interrupted_frame_is_cut_and_the_next_is_read() -> None:
     assert reasons(found) == ["cut", "noise", ""]
 
 
-def test_SER_21_another_meters_telegrams_are_counted_not_read() -> None:
-    meter = LinkyMeter(meter_id="021528603314")
-    assert reasons(meter.feed(HISTORIQUE + STANDARD + HISTORIQUE)) == ["", "identity", ""]
-
-
 def test_no_representation_shows_bytes() -> None:
     assert repr(TicFrame(b"secret")) == "TicFrame()"
 

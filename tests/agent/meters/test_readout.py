@@ -137,9 +137,3 @@ def test_the_meter_is_known_by_its_number(lines: list[str], meter_id: str) -> No
     found = read(telegram(*lines))
     assert isinstance(found, Telegram)
     assert (found.meter_id, found.time_s) == (meter_id, None)
-
-
-def test_SER_21_another_meters_telegrams_are_counted_not_read() -> None:
-    meter = ReadoutMeter(meter_id="7")
-    both = telegram("0.0.0(7)") + telegram("0.0.0(8)")
-    assert reasons(meter.feed(both)) == ["", "identity"]

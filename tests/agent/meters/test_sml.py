@@ -15,7 +15,6 @@ from agent.meters.status_word import direction
 from firmware_stubs.meters.sml import crc as crc_of_the_simulator
 from tests.agent.meters.samples import EVERY_CAPTURE, only, reasons, values
 from tests.agent.meters.sml_samples import (
-    SERVER,
     START,
     WATT,
     WATT_HOUR,
@@ -254,12 +253,6 @@ def test_SER_03_a_lost_byte_costs_one_frame() -> None:
     for at in range(8, len(whole)):
         assert reasons(SmlMeter().feed(whole[:at] + whole[at + 1 :] + whole + whole))[-1] == ""
         assert reasons(SmlMeter().feed(whole[:at] + whole[at + 1 :] + whole)).count("") == 1
-
-
-def test_SER_21_another_meters_telegrams_are_counted_not_read() -> None:
-    mine, other = sml(), sml(server=b"\x0a\x01TST\x00\x00\x00\x00\x01")
-    meter = SmlMeter(meter_id=SERVER.hex().upper())
-    assert reasons(meter.feed(mine + other + mine)) == ["", "identity", ""]
 
 
 @pytest.mark.parametrize(("spare", "reason"), [(0, ""), (-1, "length")])
