@@ -54,11 +54,12 @@ def _parts(words: Sequence[str]) -> list[ModuleType]:
         figures,
         migrate,
         plan,
+        renew,
         setup,
         streams,
     )
 
-    return [setup, read, figures, migrate, devices, streams, plan, backup]
+    return [setup, read, figures, migrate, devices, streams, plan, backup, renew]
 
 
 def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:

@@ -13,6 +13,7 @@ STANDING = {  # crumbs that stay, and why (docs/adr/0025-rooms.md)
     "agent/ports/seven_bits.py": "pure; its importer moves bytes",
     "agent/running/memory.py": "ctypes; main only wires",
     "aggregator/commands/dossier.py": "started by its name, as every command",
+    "aggregator/running/certificates.py": "it asks a listener; the service only tells",
     "edge_ldp/mechanisms/parse.py": "its importer is an __init__, which holds no code",
     "edge_ldp/oracles/parse.py": "its importer is an __init__, which holds no code",
     "edge_ldp/period_sums/forecast.py": "what comes, beside what came; no service asks yet",

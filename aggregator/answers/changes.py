@@ -49,6 +49,18 @@ class ErasedDevices(AnswerPart, frozen=True, kw_only=True):
     archived: Reports | None
 
 
+class RenewedCertificates(AnswerPart, frozen=True, kw_only=True):
+    """What `renew` answers.
+
+    files[]: written anew; valid_s: until when the broker's certificate and its authority's are
+    valid; broker_told: whether the broker reads its files again by itself.
+    """
+
+    files: list[str]
+    valid_s: Seconds
+    broker_told: bool
+
+
 class InvitedDevice(AnswerPart, frozen=True, kw_only=True):
     """A device and the file of its invitation."""
 

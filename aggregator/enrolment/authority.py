@@ -5,11 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
+from time import time
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 YEARS = timedelta(days=3650)
@@ -28,18 +34,52 @@ class Certificates:
 
 def make_certificates(fleet: str, host: str) -> Certificates:
     """Return a new authority's certificate, and one of it for a broker that `host` is."""
-    now = datetime.now(UTC)
-    ca_key, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
-    ca_name, name = _name(f"{fleet} authority"), _name(host)
-    ca = (
-        _builder(ca_name, ca_name, ca_key, now)
+    ca_key = ec.generate_private_key(ec.SECP256R1())
+    return _certificates(ca_key, _own(_name(f"{fleet} authority"), ca_key), host)
+
+
+def renew_certificates(ca: str, ca_key: str, host: str, *, authority: bool) -> Certificates:
+    """Return a new certificate for the broker, of the authority that there is.
+
+    `authority`: its own certificate is made anew, too, of the same name and key: whoever trusts
+    either trusts the broker, so that devices can change one by one. Raises ValueError where key and
+    certificate are not of one authority, or it has expired.
+    """
+    key = load_pem_private_key(ca_key.encode(), None)
+    made = x509.load_pem_x509_certificate(ca.encode())
+    if not isinstance(key, ec.EllipticCurvePrivateKey) or key.public_key() != made.public_key():
+        raise ValueError("the key is not the authority's")
+    if authority:
+        made = _own(made.subject, key)
+    elif expires_s(ca) <= time():
+        raise ValueError("the authority's certificate has expired")
+    return _certificates(key, made, host)
+
+
+def expires_s(certificate: str) -> int:
+    """Return when a certificate (PEM) expires, seconds UTC."""
+    made = x509.load_pem_x509_certificate(certificate.encode())
+    if hasattr(made, "not_valid_after_utc"):  # from version 42 on
+        return int(made.not_valid_after_utc.timestamp())
+    return int(made.not_valid_after.replace(tzinfo=UTC).timestamp())
+
+
+def _own(name: x509.Name, key: ec.EllipticCurvePrivateKey) -> x509.Certificate:
+    return (
+        _builder(name, name, key, datetime.now(UTC))
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(_usage(signs=True), critical=True)
-        .sign(ca_key, hashes.SHA256())
+        .sign(key, hashes.SHA256())
     )
+
+
+def _certificates(
+    ca_key: ec.EllipticCurvePrivateKey, ca: x509.Certificate, host: str
+) -> Certificates:
+    key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
     issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(ca_key.public_key())
     cert = (
-        _builder(name, ca_name, key, now)
+        _builder(_name(host), ca.subject, key, now)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_usage(signs=False), critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)

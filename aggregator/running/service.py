@@ -23,6 +23,7 @@ from aggregator.intake.receipt_schedule import ReceiptSchedule
 from aggregator.plans.publisher import PlanPublisher
 from aggregator.plans.rivals import Rivals
 from aggregator.running.announcer import announce
+from aggregator.running.certificates import CertificateWatch
 from aggregator.running.election import Election, LeadLostError
 from aggregator.store.contract import Store
 from aggregator.store.rows import STOPPED, BeatRow, BeatTimes
@@ -115,7 +116,7 @@ class Service:
         self._is_linked = self._was_linked = False
         self._last_reason: str | None = None
         self._warned_s = 0.0
-        self._valid_s: int | None = None  # the link's certificates, as of the last link
+        self._certificates = CertificateWatch(config.devices)
 
     @property
     def health(self) -> str:
@@ -179,13 +180,14 @@ class Service:
             row = self._heartbeat(self.health)
             with suppress(StoreError):  # whoever counts meets it too, and ends the service
                 await self._keeper.call(partial(_put_beat, row=row))
+            await self._certificates.look(time.monotonic())
             for _ in range(max(1, round(BEAT_S / max(1.0, self._clock.rate)))):
                 await asyncio.sleep(1)
                 if self.health != row.health:
                     break
 
     def _heartbeat(self, health: str) -> BeatRow:
-        times = BeatTimes.of(self._last_times.times)._replace(valid_s=self._valid_s)
+        times = BeatTimes.of(self._last_times.times)._replace(valid_s=self._certificates.valid_s)
         return BeatRow(self._worker.name, int(self._clock.now()), health, times)
 
     def _warn_of_loss(self, lost: LinkLostError | RefusedError) -> None:
@@ -229,7 +231,7 @@ class Service:
         self._last_reason, self._is_linked = None, True
         self._rivals.linked(time.monotonic())
         self._last_times.turn(LINK, LOST)
-        self._valid_s = link.valid_until_s
+        self._certificates.link_s = link.valid_until_s
         _log.info("connected to %s, MQTT %s", self._broker.endpoint, link.protocol)
         self._since_s = int(self._clock.now())
         await self._listen_for_others(link)

@@ -4,6 +4,7 @@ There is no switch that turns verification off. The files are read anew for ever
 certificate that is replaced on disk is used from the next one on.
 """
 
+import socket
 import ssl
 from collections.abc import Callable
 from typing import TypeVar
@@ -75,6 +76,24 @@ def valid_until(sock: object, ca_file: str | None) -> int | None:
     if ca_file is not None:
         ends += [made["notAfter"] for made in sock.context.get_ca_certs()]
     return min((ssl.cert_time_to_seconds(str(end)) for end in ends), default=None)
+
+
+def shown_until(broker: Broker) -> int | None:
+    """Return `valid_until` of a broker's listener, by a handshake alone; it blocks.
+
+    None where there is no TLS, or no handshake: then devices are refused, and say so themselves.
+    """
+    if not broker.tls:
+        return None
+    try:
+        context, at = make_context(broker), (broker.host, broker.port)
+        with (
+            socket.create_connection(at, broker.connect_timeout_s) as plain,
+            context.wrap_socket(plain, server_hostname=broker.host) as sock,
+        ):
+            return valid_until(sock, broker.ca_file)
+    except (OSError, LinkLostError):
+        return None
 
 
 def reason_of(exc: ssl.SSLError) -> str:

@@ -5,11 +5,13 @@ import json
 import shlex
 import shutil
 import socket
+import stat
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -27,6 +29,7 @@ from edge_ldp.protocol.messages import Status, topic
 from edge_ldp.protocol.plan import parse_plan
 from edge_ldp.protocol.signing import Keyring
 from edge_ldp.service.mqtt import Broker, LinkLostError, Message, RefusedError, open_link
+from edge_ldp.service.tls import shown_until
 from edge_ldp.service.verify import verify
 from tests import needs
 from tests.disk import place
@@ -198,6 +201,47 @@ def test_an_invited_device_gets_in_by_tls_until_it_is_revoked(fleet: Fleet) -> N
 
     asyncio.run(scenario())
     assert "invite --again" in fleet.devices("reinstate", "home-2")
+
+
+def test_NET_29_certificates_are_renewed_while_devices_trust_the_old_ones_or_the_new(
+    fleet: Fleet,
+) -> None:
+    """A link stays, and the same key makes old and new authority one: devices change one by one."""
+    fleet.setup("--fleet", "street", "--host", "localhost")
+    config = load_config(fleet.config)
+    assert config.devices is not None
+    fleet.start([config.devices.use_port])
+    broker, key = fleet.config.parent / "broker", fleet.config.parent / "ca.key"
+    fleet.devices("invite", "home-1")
+    old = invited(fleet, "home-1")
+    kept = fleet.config.parent / "old-ca.pem"
+    kept.write_bytes((broker / "ca.pem").read_bytes())
+    old = replace(old, ca_file=str(kept))
+    before = [(broker / name).read_bytes() for name in ("broker.pem", "broker.key", "ca.pem")]
+
+    async def scenario() -> None:
+        link = await open_link(old)
+        words = ("renew", "-c", str(fleet.config), "--ca-key", str(key), "--json")
+        told = json.loads(await asyncio.to_thread(fleet.run, *words))
+        assert (len(told["files"]), told["broker_told"]) == (2, True)
+        assert told["valid_s"] == shown_until(old)
+        told = json.loads(await asyncio.to_thread(fleet.run, *words, "--authority"))
+        assert len(told["files"]) == 3
+        await link.publish(topic("street", "status", "home-1"), b"{}")
+        await link.close()
+        for ca_file in (kept, broker / "ca.pem"):
+            assert await may_publish(
+                replace(old, ca_file=str(ca_file)), topic("street", "status", "home-1")
+            )
+
+    asyncio.run(scenario())
+    after = [(broker / name).read_bytes() for name in ("broker.pem", "broker.key", "ca.pem")]
+    assert all(one != other for one, other in zip(before, after, strict=True))
+    assert stat.S_IMODE((broker / "broker.key").stat().st_mode) == 0o600
+    assert "renew" in fleet.run("audit", "-c", str(fleet.config))
+    (fleet.config.parent / "ca.key").write_bytes((broker / "broker.key").read_bytes())
+    words = ("renew", "-c", str(fleet.config), "--ca-key", str(key))
+    assert "the key is not the authority's" in fleet.run(*words, code=2)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 from agent.link.trouble import REFUSED_RETRY_S
+from aggregator.config.sections import DevicesTable
+from aggregator.running.certificates import LOOKS_S, CertificateWatch
 from aggregator.running.service import Service
 from aggregator.store.sqlite.reader import SqliteReader
 from aggregator.store.sqlite.store import SqliteStore
@@ -245,3 +247,27 @@ async def test_a_file_that_is_none_is_named(authority: Authority, tmp_path: Path
     for name in (tmp_path / "gone", tmp_path / "empty"):
         with pytest.raises(LinkLostError, match=key):
             await connect(1, authority, **{**files, key: str(name)})
+
+
+async def test_what_devices_are_shown_is_looked_at_once_an_hour(
+    authority: Authority, make_broker: MakeBroker
+) -> None:
+    pair = authority.issue("good", "localhost")
+    broker = make_broker(LISTENER.format(pair=pair))
+    table = DevicesTable("localhost", "passwords", port=broker.port, ca_file=str(authority.ca))
+    watch = CertificateWatch(table)
+    await watch.look(0.0)
+    until_s = int(pair.made.not_valid_after_utc.timestamp())
+    assert watch.valid_s == until_s
+    watch.link_s = until_s - 1
+    assert watch.valid_s == until_s - 1
+    broker.stop()
+    await watch.look(LOOKS_S - 1.0)
+    watch.link_s = None
+    assert watch.valid_s == until_s
+    await watch.look(float(LOOKS_S))
+    assert [watch.valid_s] == [None]  # mypy believes the line above for ever
+    for without in (None, replace(table, tls=False)):
+        watch = CertificateWatch(without)
+        await watch.look(0.0)
+        assert watch.valid_s is None
