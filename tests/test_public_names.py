@@ -62,7 +62,7 @@ PUBLIC = {
         EVERY_SLOT SHIPPED Band CodeCounts Cut Epoch Fleet Forecast ForecastRow
         FunctionalEstimate Interval Law MeanEstimate Means Question SurveyDesign
         Surveys Width below cdf_band design_of estimate estimate_mean estimate_means
-        excess forecast half_width homes_law law_of quantile_band range_band splits
+        excess forecast half_width homes_law law_in_time law_of quantile_band range_band splits
         surveys_of tail_sds
     """,
     "edge_ldp.threshold": """

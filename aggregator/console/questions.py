@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 # of every command, and not the asker's to choose; of the forecast, what reads and writes files;
 # what the store itself tells of single devices
-OURS = {"help", "config", "json", "csv", "values", "clamp", "picture", "exact"}
+OURS = {"help", "config", "json", "csv", "values", "clamp", "pilot_days", "picture", "exact"}
 TRUE = ("", "1", "true")
 FALSE = ("0", "false")
 FORMATS = {

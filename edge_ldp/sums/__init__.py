@@ -18,7 +18,7 @@ from edge_ldp.sums.functionals import (
     estimate,
     excess,
 )
-from edge_ldp.sums.law import Cut, Law, homes_law, law_of
+from edge_ldp.sums.law import Cut, Law, homes_law, law_in_time, law_of
 from edge_ldp.sums.means import Interval, MeanEstimate, Means, estimate_mean, estimate_means
 from edge_ldp.sums.shares import Band, Surveys, cdf_band, quantile_band, range_band, surveys_of
 from edge_ldp.sums.width import Question, Width, half_width, tail_sds
@@ -52,6 +52,7 @@ __all__ = [
     "forecast",
     "half_width",
     "homes_law",
+    "law_in_time",
     "law_of",
     "quantile_band",
     "range_band",

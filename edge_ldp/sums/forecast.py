@@ -2,7 +2,8 @@
 
 A window of k reports in any w slots lowers the number of reports: which slots they fall on does
 not depend on values, and how evenly they lie on day and week is its schedule's design effect. θ and
-the share of surveys are those that are best for one horizon, as the aggregator chooses them. A
+the share of surveys are those that are best for one horizon, as the aggregator chooses them. Hours,
+days and weeks are taken to be alike but for their tails, unless the law is of readings in time. A
 group of homes stands by its own surveys. What a window's ε is split into is the owner's choice: the
 promise for the window is the same, that for one report is not.
 Source: `edge_ldp.sums.width`; docs/forecast.md.
@@ -28,9 +29,13 @@ from edge_ldp.protocol.plan_bounds import PlanBounds, least_theta
 from edge_ldp.protocol.schedule import DAYS, design_effect
 from edge_ldp.ratio import exact_epsilon, floor_ratio
 from edge_ldp.sums.functionals import design_of
+from edge_ldp.sums.law import HOURS, WEEK
+from edge_ldp.sums.strata import FITTED
 from edge_ldp.sums.width import DIFFER, Question, half_width, tail_sds
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from edge_ldp.mechanisms import Mechanism
@@ -46,7 +51,6 @@ SHIPPED = Window(8, 97, 1, period=107)  # of quarter hours, as `scheduled` has i
 SHARES = tuple(k / 16 for k in range(1, 13))
 FEW = 100  # reports of a kind in a stratum: below, an interval is seldom its forecast
 LEAST_EPSILON, MOST_EPSILON = Fraction(1, 20), Fraction(10)
-WEEK, HOURS = 7, 24
 DAY_S = 86_400
 _DAYS_DIFFER = 0.1  # days and weeks of homes differ less than hours about their line: 0.02 to 0.07
 _PER_OCTAVE = 8  # thresholds each time the distance from low doubles
@@ -268,19 +272,20 @@ def tried_thresholds(fleet: Fleet, law: Law) -> list[Candidate]:
     least = least_theta(of, PlanBounds(), low=law.low, ceiling=law.ceiling, ratio=ratio)
     wanted = law.low + steps.round().astype(np.int64)
     thetas = np.unique(np.maximum(wanted, min(least, law.ceiling))).tolist()
-    survey = _survey(epsilon, law.low, law.ceiling)
+    return _candidates(fleet, law, thetas)
+
+
+def _candidates(fleet: Fleet, law: Law, thetas: Sequence[int]) -> list[Candidate]:
+    epsilon = exact_epsilon(fleet.epsilon)
+    size = min(_CELLS if epsilon < _FINE_FROM else _SIZE, law.ceiling - law.low + 1)
+    survey = SquareWave(epsilon=epsilon, low=law.low, high=law.ceiling, size=size)
     sds = tail_sds(survey, thetas, law.masses(design_of([survey]).edges))
     effect = max(1.0, fleet.effect)
-    found = []
-    for theta, tail_sd in zip(thetas, sds.tolist(), strict=True):
-        cut = law.cut(theta)
-        found.append(Candidate(theta, cut._replace(variance=effect * cut.variance), tail_sd))
-    return found
-
-
-def _survey(epsilon: Fraction, low: int, ceiling: int) -> Mechanism:
-    size = min(_CELLS if epsilon < _FINE_FROM else _SIZE, ceiling - low + 1)
-    return SquareWave(epsilon=epsilon, low=low, high=ceiling, size=size)
+    cuts = [law.cut(theta) for theta in thetas]
+    return [
+        Candidate(theta, cut._replace(variance=effect * cut.variance), tail_sd)
+        for theta, cut, tail_sd in zip(thetas, cuts, sds.tolist(), strict=True)
+    ]
 
 
 def half_of(  # noqa: PLR0913, PLR0917 (the arguments of one formula)
@@ -323,8 +328,39 @@ def _row(  # noqa: PLR0913, PLR0917 (the arguments of one formula)
     candidate: Candidate,
 ) -> ForecastRow:
     reports = fleet.reports * homes / fleet.homes
-    half = half_of(reports, horizon, law, unit_variance, share, candidate)
     each = reports * horizon.share / horizon.strata
+    cases = [(horizon, candidate)]
+    if len(parts := law.parts.get(name, ())) > 1:
+        cases = _apart(fleet, parts, horizon, candidate.theta, each * (1 - share))
+    halves = [half_of(reports, of, law, unit_variance, share, part) for of, part in cases]
+    half = sum(halves) / len(halves)
     percent = 100 * half / abs(law.mean) if law.mean else None
     few = each * min(share, 1 - share) < FEW
     return ForecastRow(name, homes, horizon.strata, each, half, percent, few)
+
+
+def _apart(
+    fleet: Fleet, parts: Sequence[Law], horizon: Horizon, theta: int, streams: float
+) -> list[tuple[Horizon, Candidate]]:
+    """Return each part by its own law, and how far tails lie off a line in the means.
+
+    The line is found from means of `streams` reports: it is the flatter, the less these differ
+    beside their noise.
+    """
+    found = [_candidates(fleet, part, [theta])[0] for part in parts]
+    means, tails, variances = np.array(
+        [(one.cut.mean, one.cut.tail, one.cut.variance) for one in found]
+    ).T
+    low, ceiling = parts[0].low, parts[0].ceiling
+    unit_variance = stream_mechanism(exact_epsilon(fleet.epsilon)).unit_variance
+    noise = (unit_variance * ((theta - low) / 2) ** 2 + variances.mean()) / streams
+    means, tails = means - means.mean(), tails - tails.mean()
+    slope = float(means @ tails / (means @ means + (len(parts) - 1) * noise))
+    left = float(tails @ (tails - slope * means)) / max(1, len(parts) - FITTED)
+    least = np.finfo(float).eps * (ceiling - low)  # of a tail, as they differ by shares of it
+    apart = []
+    for one in found:
+        cut = one.cut._replace(tail=max(one.cut.tail, least), slope=slope)
+        differ = max(0.0, left) ** 0.5 / cut.tail
+        apart.append((horizon._replace(differ=differ), one._replace(cut=cut)))
+    return apart

@@ -24,7 +24,7 @@ from edge_ldp.device.errors import EdgeLdpError, ParameterError
 from edge_ldp.extras import pip_install
 from edge_ldp.protocol.ledger import Window, scheduled
 from edge_ldp.sums.forecast import DAY_S, NAMES, SHIPPED, Fleet, Forecast, forecast, splits
-from edge_ldp.sums.law import HOMES_CEILING, Law, homes_law, law_of
+from edge_ldp.sums.law import HOMES_CEILING, Law, homes_law, law_in_time, law_of
 from edge_ldp.sums.modes import QUESTIONS, choices
 from edge_ldp.sums.modes_text import modes_text, modes_view
 from edge_ldp.sums.text import ForecastStudy, study_text, study_view
@@ -145,13 +145,21 @@ def _shared(args: argparse.Namespace) -> Window:
 
 
 def _law(args: argparse.Namespace) -> Law:
-    if args.values is None:
+    days, name = args.pilot_days, args.values
+    if name is None:
+        if days is not None:
+            raise ParameterError("--pilot-days", "--values beside it")
         return homes_law(args.low, args.ceiling, args.mean)
     if args.mean is not None:
         raise ParameterError("--mean", "no --values beside it, which have a mean of their own")
-    return law_of(
-        _readings(args.values), args.low, args.ceiling, clamp=args.clamp, name=args.values
-    )
+    found, ends = _readings(name), (args.low, args.ceiling)
+    if days is None:
+        return law_of(found, *ends, clamp=args.clamp, name=name)
+    slots = days * args.slots_a_day
+    if slots < 1 or found.size % slots:
+        raise ParameterError("--pilot-days", f"what divides {found.size} readings into homes")
+    homes = found.reshape(-1, slots)
+    return law_in_time(homes, *ends, args.slots_a_day, clamp=args.clamp, name=name)
 
 
 def _readings(given: str) -> NDArray[np.generic]:
@@ -251,6 +259,12 @@ def parser(kind: type[Parser] = Parser) -> argparse.ArgumentParser:
     add("--ceiling", type=int, default=HOMES_CEILING, help=f"largest value ({HOMES_CEILING})")
     add("--unit", default="W", help="for the text (W)")
     add("--values", metavar="FILE.csv:COLUMN|FILE.npy", help="a sample of readings")
+    add(
+        "--pilot-days",
+        type=int,
+        metavar="D",
+        help="of --values: in time, home after home, D days each; hours and days then differ so",
+    )
     add("--clamp", action="store_true", help="of --values: put those outside on the range's ends")
     add("--mean", type=float, help="without --values: the mean that is guessed (ceiling / 22)")
     add("--horizon", choices=NAMES, default="hour-of-day", help="that θ is best for (hour-of-day)")

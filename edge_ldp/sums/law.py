@@ -1,24 +1,40 @@
 """How values spread, as far as a forecast needs to know: from a sample, or guessed.
 
+A sample in time also tells how hours, days and weeks differ: where homes are on at the same time,
+an hour's readings are far more alike than all are.
+
 The guess is the spread of mean power over a quarter hour in 400 Swiss homes in winter, brought to
 another range or mean. Source of it: `firmware_stubs/data` (a test compares the figures).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from edge_ldp.checks import COUNTABLE, TRUTH, array, finite, floats, optional, row, taking
+from edge_ldp.checks import (
+    COUNTABLE,
+    TRUTH,
+    array,
+    finite,
+    floats,
+    integer_in,
+    optional,
+    row,
+    taking,
+)
 from edge_ldp.device.errors import ParameterError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import ArrayLike, NDArray
 
     Floats = NDArray[np.float64]
 
+WEEK, HOURS = 7, 24
 # of 10,000 readings so many are about so many W, clamped to 0..HOMES_CEILING
 HOMES_CEILING = 43_470
 HOMES = (
@@ -43,13 +59,17 @@ class Cut(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Law:
-    """A spread of values within [low, ceiling]: rising `values`, and their `shares`."""
+    """A spread of values within [low, ceiling]: rising `values`, and their `shares`.
+
+    `parts`: the laws of each hour of the day, day and week, by the horizon's name, where known.
+    """
 
     values: Floats
     shares: Floats
     low: int
     ceiling: int
     source: str
+    parts: Mapping[str, tuple[Law, ...]] = field(default_factory=dict)
 
     @property
     def mean(self) -> float:
@@ -87,19 +107,71 @@ def law_of(
 
     `clamp`: readings outside are put on the range's ends, as a device does.
     """
-    _refuse_range(low, ceiling)
-    given = array(name, readings)
-    if given.ndim != 1 or not given.size or given.dtype.kind not in "iuf":
+    found = _readings(readings, low, ceiling, clamp=clamp, name=name)
+    if found.ndim != 1 or not found.size:
         raise ParameterError(name, "a list of one reading or more, all of them numbers")
-    found = given.astype(np.float64)
-    if missing := int((~np.isfinite(found)).sum()):
+    if missing := int(np.isnan(found).sum()):
         what = f"numbers; {missing} of {found.size} are missing: leave those rows out"
         raise ParameterError(name, what)
-    if (outside := int(((found < low) | (found > ceiling)).sum())) and not clamp:
+    return _counted(found, low, ceiling)
+
+
+@taking(low=COUNTABLE, ceiling=COUNTABLE, slots_a_day=integer_in(1, 86_400), clamp=TRUTH)
+def law_in_time(  # noqa: PLR0913 (a sample, and what it may be)
+    readings: ArrayLike,
+    low: int,
+    ceiling: int,
+    slots_a_day: int,
+    *,
+    clamp: bool = False,
+    name: str = "readings",
+) -> Law:
+    """Return the law of homes × slots in time, each home's whole days from midnight on, with parts.
+
+    What is missing is NaN. Raises ParameterError, which shows no reading.
+    """
+    found = _readings(readings, low, ceiling, clamp=clamp, name=name)
+    is_there = ~np.isnan(found)
+    if found.ndim != 2 or found.shape[1] % slots_a_day or not is_there.any():  # noqa: PLR2004
+        raise ParameterError(name, f"readings of homes × slots, whole days of {slots_a_day}")
+    day, at = np.divmod(np.arange(found.shape[1]), slots_a_day)
+    weeks = (day[-1] + 1) // WEEK
+    strata = {
+        "week": np.where(day < weeks * WEEK, day // WEEK, -1),
+        "day": day,
+        "hour-of-day": at * HOURS // slots_a_day,
+    }
+    parts = {
+        horizon: tuple(
+            _counted(found[:, of == one][some], low, ceiling)
+            for one in range(of.max() + 1)
+            if (some := is_there[:, of == one]).any()
+        )
+        for horizon, of in strata.items()
+    }
+    whole = _counted(found[is_there], low, ceiling)
+    return replace(whole, source=f"{whole.source} in time", parts=parts)
+
+
+def _readings(given: ArrayLike, low: int, ceiling: int, *, clamp: bool, name: str) -> Floats:
+    """Return readings within the range; what is no finite number is missing."""
+    _refuse_range(low, ceiling)
+    found = array(name, given)
+    if found.dtype.kind not in "iuf":
+        raise ParameterError(name, "a list of one reading or more, all of them numbers")
+    real = found.astype(np.float64)
+    real[~np.isfinite(real)] = np.nan
+    if (outside := int(((real < low) | (real > ceiling)).sum())) and not clamp:
         what = f"readings in {low}..{ceiling}; {outside} of {found.size} lie outside"
         raise ParameterError(name, f"{what}: give another low or ceiling, or clamp")
-    values, counts = np.unique(np.clip(found, low, ceiling), return_counts=True)
-    return Law(values, counts / found.size, low, ceiling, f"{found.size:,} readings")
+    clipped: Floats = np.clip(real, low, ceiling)
+    return clipped
+
+
+def _counted(readings: Floats, low: int, ceiling: int) -> Law:
+    values, counts = np.unique(readings, return_counts=True)
+    shares = counts / readings.size
+    return Law(values, shares, low, ceiling, f"{readings.size:,} readings")
 
 
 @taking(low=COUNTABLE, ceiling=COUNTABLE, mean=optional(finite()))

@@ -99,6 +99,8 @@ def half_width(  # noqa: PLR0913 (the arguments of one formula)
     spread = (differ * tail) ** 2 if question.strata > 1 else 0.0
     tails, leanings = expected_cases(question.strata, (varies + spread) / own - 1 if own else 0.0)
     line = FITTED / question.strata
+    # the slope is found from noise as well: a mean carries its own into the tail that it predicts
+    steep = (own + spread) / max(1, question.strata - FITTED)
     z = _NORMAL.inv_cdf((1 + level) / 2)
     half = variances = 0.0
     # how far a stratum leans on its own tail is itself found from noise: the mean over its cases,
@@ -106,7 +108,7 @@ def half_width(  # noqa: PLR0913 (the arguments of one formula)
     for put, lean in zip(tails.tolist(), leanings.tolist(), strict=True):
         printed = own * put
         actual = varies * (lean**2 + (1 - lean**2) * line) + spread
-        carried = told * (1 + (1 - lean) * slope) ** 2
+        carried = told * (1 + (1 - lean) * slope) ** 2 + (1 - lean) ** 2 * steep
         half += _printed(told, carried + printed, z, (tail, actual))
         variances += printed
     return Width(half / len(leanings), noise, variances / len(leanings))

@@ -18,7 +18,7 @@ from statistics import mean, stdev
 import numpy as np
 
 from edge_ldp import SquareWave
-from edge_ldp.sums import Fleet, forecast, law_of
+from edge_ldp.sums import Fleet, forecast, law_in_time, law_of
 from studies.evaluate.files import built_in
 from studies.evaluate.sources import MONTHS
 from studies.evaluate.sums.fleet import Setting, StudiedHomes, coded
@@ -30,15 +30,18 @@ SETS = ("homes", "storage-heaters", "wall-boxes", "workdays")
 HORIZONS = {"whole": WHOLE, "week": WEEKS, "day": DAYS, "hour-of-day": HOUR}
 
 
-def compared(fleet: StudiedHomes, runs: int) -> dict[str, tuple[float, float, float]]:
-    """Return by horizon the half-width forecast, the mean one printed and its standard error.
+def compared(fleet: StudiedHomes, runs: int) -> dict[str, tuple[float, float, float, float]]:
+    """Return by horizon the half-widths forecast, the mean one printed and its standard error.
 
-    The fleet's `low` must be 0.
+    The first forecast has these readings, the second also knows when they were. The fleet's `low`
+    must be 0.
     """
     law = law_of(fleet.readings.ravel(), fleet.low, fleet.ceiling)
-    days = fleet.readings.shape[1] // fleet.slots_per_day
-    asked = Fleet(len(fleet.readings), days, fleet.epsilon, fleet.window, fleet.slots_per_day)
-    found = forecast(asked, law)
+    timed = law_in_time(fleet.readings, fleet.low, fleet.ceiling, fleet.slots_per_day)
+    homes, slots = fleet.readings.shape
+    days = slots // fleet.slots_per_day
+    asked = Fleet(homes, days, fleet.epsilon, fleet.window, fleet.slots_per_day)
+    found, better = forecast(asked, law), forecast(asked, timed)
     survey = SquareWave(epsilon=str(fleet.epsilon), low=0, high=fleet.ceiling, size=1024)
     setting = Setting(stream(fleet.epsilon, found.theta), survey, found.share)
     rng = np.random.default_rng(21)
@@ -51,8 +54,8 @@ def compared(fleet: StudiedHomes, runs: int) -> dict[str, tuple[float, float, fl
             answers = answers_of(HORIZONS[name], fleet, run, rng)
             halves.append(float(np.mean([one.found.high - one.found.low for one in answers])) / 2)
     return {
-        row.horizon: (row.half, mean(halves), stdev(halves) / runs**0.5)
-        for row, halves in zip(found.rows, printed.values(), strict=True)
+        row.horizon: (row.half, timed.half, mean(halves), stdev(halves) / runs**0.5)
+        for row, timed, halves in zip(found.rows, better.rows, printed.values(), strict=True)
     }
 
 
@@ -62,7 +65,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path)
     parser.add_argument("--runs", type=int, default=20)
     args = parser.parse_args()
-    sys.stdout.write("values,reports,epsilon,horizon,forecast_w,printed_w,printed_se\n")
+    sys.stdout.write("values,reports,epsilon,horizon,forecast_w,in_time_w,printed_w,printed_se\n")
     for name in (*SETS, *([MONTHS] if args.data else [])):
         values = built_in(name, args.data)
         readings = values.values.reshape(values.homes, -1)

@@ -362,6 +362,10 @@ CALLS: dict[str, Call] = {
         },
     ),
     "edge_ldp.sums.homes_law": (sums.homes_law, {"low": 0, "ceiling": 999, "mean": 50}),
+    "edge_ldp.sums.law_in_time": (
+        sums.law_in_time,
+        {"readings": [[5, 7, 9, 1]], "low": 0, "ceiling": 99, "slots_a_day": 2, "clamp": False},
+    ),
     "edge_ldp.sums.law_of": (
         sums.law_of,
         {"readings": [5, 7, 9], "low": 0, "ceiling": 99, "clamp": False},

@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from edge_ldp import SquareWave, Tuned
-from edge_ldp.sums import CodeCounts, Epoch, Fleet, Forecast, Means, design_of, estimate_means
+from edge_ldp.sums import (
+    CodeCounts,
+    Epoch,
+    Fleet,
+    Forecast,
+    Law,
+    Means,
+    design_of,
+    estimate_means,
+    law_in_time,
+    law_of,
+)
 from firmware_stubs.data import load_household, load_swiss
 
 if TYPE_CHECKING:
@@ -32,6 +43,14 @@ class Homes:
 
     name: str
     readings: Ints
+    in_time: bool = False
+
+    @property
+    def law(self) -> Law:
+        """Return what a forecast is told of them."""
+        if self.in_time:
+            return law_in_time(self.readings, 0, CEILING, SLOTS)
+        return law_of(self.readings.ravel(), 0, CEILING)
 
     @property
     def days(self) -> int:
@@ -66,6 +85,14 @@ def pareto() -> Homes:
     scale = 700 * days * np.exp(0.3 * np.sin(2 * np.pi * hour / 24))
     drawn = scale * rng.random((60, len(scale))) ** (-1 / 1.6)
     return Homes("Pareto, exponent 1.6", np.minimum(drawn, CEILING).astype(np.int64))
+
+
+def heaters() -> Homes:
+    """Storage heaters: in two homes of three on from 22 to 6, beside what all use."""
+    rng = np.random.default_rng(5)
+    hour = np.arange(28 * SLOTS) // 4 % 24
+    on = (rng.random((60, 1)) < 2 / 3) & ((hour >= 22) | (hour < 6))
+    return Homes("storage heaters", np.where(on, 5800, 200), in_time=True)
 
 
 def simulated(homes: Homes, found: Forecast, horizon: str, runs: int) -> Iterator[Means]:

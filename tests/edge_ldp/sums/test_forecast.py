@@ -21,6 +21,7 @@ from edge_ldp.sums import (
     forecast,
     half_width,
     homes_law,
+    law_in_time,
     law_of,
     splits,
 )
@@ -102,6 +103,27 @@ def test_a_horizon_that_the_days_do_not_hold_is_refused() -> None:
     assert tuple(horizons_of(Fleet(400, 28))) == NAMES
 
 
+def test_readings_in_time_have_a_law_of_every_hour_day_and_week() -> None:
+    readings = np.arange(2 * 15 * 48).reshape(2, -1) % 1000
+    law = law_in_time(np.where(readings == 7, np.nan, readings), 0, 999, 48)
+    assert {name: len(parts) for name, parts in law.parts.items()} == {
+        "week": 2,
+        "day": 15,
+        "hour-of-day": 24,
+    }
+    hours = readings.reshape(2, 15, 24, 2)
+    assert law.parts["hour-of-day"][5].mean == pytest.approx(hours[:, :, 5].mean())
+    assert law.parts["day"][14].mean == pytest.approx(hours[:, 14].mean())
+    assert law.parts["week"][1].mean == pytest.approx(hours[:, 7:14].mean())
+    assert law.mean == pytest.approx(readings[readings != 7].mean())
+
+
+@pytest.mark.parametrize("readings", [[1, 2], [[1, 2, 3]], [[np.nan, np.nan]], [[]]])
+def test_readings_that_are_no_whole_days_in_time_are_refused(readings: object) -> None:
+    with pytest.raises(ParameterError, match="readings of homes × slots, whole days of 2"):
+        law_in_time(np.array(readings), 0, 10, 2)
+
+
 def test_a_window_only_lowers_the_number_of_reports() -> None:
     half = forecast(Fleet(400, 28, window=Window(1, 2, 1)), HOMES_LAW)
     all_of_half = forecast(Fleet(200, 28, window=EVERY_SLOT), HOMES_LAW)
@@ -127,6 +149,30 @@ def test_theta_and_share_are_the_best_for_the_horizon_asked() -> None:
         assert found.asked.half <= min(others)
         assert found.asked.percent == pytest.approx(100 * found.asked.half / HOMES_LAW.mean)
         assert found.horizon == found.asked.horizon == horizon
+
+
+def test_hours_that_are_alike_in_time_are_forecast_as_hours_that_do_not_differ() -> None:
+    fleet, readings = Fleet(400, 28), np.tile(np.arange(0, 6000, 250), (24, 28))
+    alike = np.stack([np.roll(row, at) for at, row in enumerate(readings)])
+    law = law_in_time(alike, 0, 20_000, 24)
+    found = forecast(fleet, law)
+    (made,) = (one for one in tried_thresholds(fleet, law) if one.theta == found.theta)
+    for row in found.rows:
+        horizon = horizons_of(fleet)[row.horizon]._replace(differ=0.0)
+        made = made._replace(cut=made.cut._replace(slope=0.0))
+        asked = fleet.reports, horizon, law, stream_mechanism(Fraction(1)).unit_variance
+        assert row.half == pytest.approx(half_of(*asked, found.share, made))
+
+
+def test_hours_in_phase_are_known_as_their_own_readings_let_them() -> None:
+    """Readings in time say that an hour's are all alike: what is left is the mechanism's noise."""
+    day = np.where(np.arange(24) < 8, 5800, 0)
+    readings = np.tile(day, (10, 28))
+    fleet = Fleet(400, 28, 8, scheduled(1, 97, 1, 900))
+    plain = forecast(fleet, law_of(readings.ravel(), 0, 6000))
+    known = forecast(fleet, law_in_time(readings, 0, 6000, 24))
+    assert (known.theta, known.share, known.rows[0]) == (plain.theta, plain.share, plain.rows[0])
+    assert known.asked.half < 0.5 * plain.asked.half
 
 
 def test_with_endless_reports_a_survey_cells_width_is_left() -> None:
@@ -257,9 +303,11 @@ def test_a_stratums_width_is_the_mean_over_how_far_it_leans_on_its_own_tail(
     spread = (differ * tail) ** 2
     cases = expected_cases(24, (varies + spread) / own - 1)
     halves = []
+    steep = (own + spread) / 22  # the line's slope comes from noise too
     for put, lean in zip(*cases, strict=True):
         square = varies * (lean**2 + (1 - lean**2) * 2 / 24) + spread
-        extra = Z * ((told * (1 + (1 - lean) * slope) ** 2 + own * put) ** 0.5 - told**0.5)
+        carried = told * (1 + (1 - lean) * slope) ** 2 + (1 - lean) ** 2 * steep
+        extra = Z * ((carried + own * put) ** 0.5 - told**0.5)
         ends = [with_a_tail(tail, square, by) for by in (extra, -extra)]
         halves.append(Z * told**0.5 + (ends[0] - ends[1]) / 2)
     assert found.half == pytest.approx(np.mean(halves), rel=1e-5)

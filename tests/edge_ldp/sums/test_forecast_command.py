@@ -73,6 +73,12 @@ def test_a_sample_of_readings_takes_the_place_of_the_guess(
         view = json.loads(capsys.readouterr().out)
         assert view["values"]["source"] == "4 readings"
         assert view["forecasts"][0]["rows"][0]["half_width"] == expected.rows[0].half
+        arguments += ["--slots-a-day", "1", "--horizon", "whole"]
+        assert main([*arguments, "--pilot-days", "2"]) == 0
+        told = json.loads(capsys.readouterr().out)["values"]["source"]
+        assert told == "4 readings in time"
+        assert main([*arguments, "--pilot-days", "3"]) == 2
+        assert "--pilot-days: expected what divides 4 readings" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -118,6 +124,7 @@ def test_without_matplotlib_the_extra_is_named(
         (["--picture", "x.jpg"], "--picture: expected a file that ends with one of .png, .svg"),
         (["--values", "x.csv"], "--values: expected FILE.csv:COLUMN or FILE.npy"),
         (["--values", "missing.csv:power"], "missing.csv: No such file"),
+        (["--pilot-days", "7"], "--pilot-days: expected --values beside it"),
         (["--values", "missing.npy"], "missing.npy: No such file"),
         (["--picture", "missing/x.png"], "missing/x.png: No such file"),
     ],

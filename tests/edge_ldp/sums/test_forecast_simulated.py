@@ -6,8 +6,8 @@ from statistics import mean
 import pytest
 
 from edge_ldp.protocol.ledger import scheduled
-from edge_ldp.sums import EVERY_SLOT, SHIPPED, Fleet, forecast, law_of
-from tests.edge_ldp.sums.fleets import CEILING, Homes, french, pareto, simulated, swiss
+from edge_ldp.sums import EVERY_SLOT, SHIPPED, Fleet, forecast
+from tests.edge_ldp.sums.fleets import Homes, french, heaters, pareto, simulated, swiss
 
 # runs: more where a run's strata move together, by what the spread between them was taken for
 RUNS = {"whole": 60, "week": 120, "day": 60, "hour-of-day": 60}
@@ -22,8 +22,7 @@ FLEETS = {
 def compared(homes: Homes, fleet: str, horizon: str) -> tuple[float, float]:
     """Return the half-width forecast and the mean one printed."""
     count, epsilon, window = FLEETS[fleet]
-    law = law_of(homes.readings.ravel(), 0, CEILING)
-    found = forecast(Fleet(count, homes.days, epsilon, window), law)
+    found = forecast(Fleet(count, homes.days, epsilon, window), homes.law)
     (row,) = (row for row in found.rows if row.horizon == horizon)
     halves = [
         (stratum.high - stratum.low) / 2
@@ -36,7 +35,7 @@ def compared(homes: Homes, fleet: str, horizon: str) -> tuple[float, float]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("make", [swiss, french, pareto])
+@pytest.mark.parametrize("make", [swiss, french, pareto, heaters])
 @pytest.mark.parametrize("horizon", RUNS)
 @pytest.mark.parametrize("fleet", FLEETS)
 def test_the_forecast_is_within_15_percent_of_the_simulation(
