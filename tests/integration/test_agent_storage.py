@@ -2,10 +2,8 @@
 
 import asyncio
 import os
-import resource
 import signal
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -295,29 +293,6 @@ def length(frame: object) -> int:
     return len(slots)
 
 
-@pytest.mark.slow
-async def test_a_million_reports_start_within_5_s_and_stay_under_the_cap_AGT_16(
-    tmp_path: Path, broker: RealBroker
-) -> None:
-    """The oldest are given up and counted; what is left fits 4 MiB, and the file does not grow."""
-    agent = Agent(tmp_path / "a", broker, fast_clock(200), sending=SLOTS_10)
-    preset(agent.state, int(agent.clock.now() // SLOT_S), (1,), 1_000_000)
-    size = agent.state.stat().st_size
-    async with listening(broker) as hub, playing(agent):
-        begun_s = time.monotonic()
-        agent.start()
-        await until(lambda: bool(hub.statuses[agent.device]))
-        seconds = time.monotonic() - begun_s
-        await until(lambda: hub.drained(agent.device), 60)
-        assert agent.end() == 0
-        await until(lambda: hub.is_offline(agent.device))
-    print(f"started in {seconds:.1f} s")  # noqa: T201 (shown by pytest -s)
-    assert seconds <= 5
-    (account,) = hub.statuses[agent.device][-1].streams
-    assert account.created == 1_000_000 == account.expired + len(hub.slots(agent.device))
-    assert agent.state.stat().st_size <= size
-
-
 @pytest.mark.parametrize(
     "limit", [16, *(pytest.param(limit, marks=pytest.mark.slow) for limit in (12, 14, 18))]
 )
@@ -345,29 +320,3 @@ async def test_without_descriptors_it_says_so_and_does_not_spin_AGT_19(
     assert code in (None, 4)
     assert "Traceback" not in log_text
     assert code is None or "Too many open files" in log_text
-
-
-@pytest.mark.slow
-async def test_when_descriptors_run_out_it_holds_and_goes_on_when_there_are_some_AGT_19(
-    tmp_path: Path, broker: RealBroker
-) -> None:
-    agent = Agent(tmp_path / "a", broker, fast_clock(100), sending=SLOTS_10)
-    async with listening(broker) as hub, playing(agent):
-        await hub.publish(make_plan())
-        agent.start()
-        await more(hub, agent)
-        assert agent.process is not None
-        process = agent.process
-        usual = resource.prlimit(process.pid, resource.RLIMIT_NOFILE)
-        resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (3, usual[1]))
-        await asyncio.to_thread(broker.restart)
-        await until(lambda: "Too many open files" in agent.log.read_text())
-        used = cpu_s(process.pid)
-        await asyncio.sleep(2)
-        assert cpu_s(process.pid) - used <= 0.4
-        assert process.poll() is None
-        resource.prlimit(process.pid, resource.RLIMIT_NOFILE, usual)
-        await until(lambda: "connected" in agent.log.read_text().split("Too many")[-1])
-        await more(hub, agent)
-        await ended_well(hub, agent)
-    assert agent.log.read_text().count("Too many open files") <= 3

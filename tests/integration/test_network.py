@@ -9,8 +9,7 @@ import subprocess
 import threading
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -19,13 +18,12 @@ from typing import Any
 import pytest
 
 from agent.link.outgoing import status as status_message
-from agent.link.plan_queue import CHECKS_AT_ONCE
 from agent.link.trouble import TWIN_TIMES
 from edge_ldp.device.frame import MAX_BYTES, decode
 from edge_ldp.protocol.messages import topic
 from edge_ldp.service.mqtt import Broker, LinkLostError, open_link
 from tests.agent.link.test_uplink import Home
-from tests.agent.samples import DEVICE, FLEET, make_plan
+from tests.agent.samples import DEVICE, FLEET
 from tests.integration.agent_bench import listening, until
 from tests.integration.conftest import HOST, OPEN, SAVED, RealBroker, running
 from tests.integration.mqtt5 import Scripted
@@ -178,24 +176,6 @@ async def test_every_attempt_resolves_anew_and_a_slow_resolver_stops_nothing_NET
         await until(lambda: home.uplink.online)
     assert asked["broker.test"] >= 3
     assert held == [True]
-
-
-@asynccontextmanager
-async def lag() -> AsyncIterator[list[float]]:
-    """Give how late the loop came back from short sleeps, seconds: what a port would feel."""
-    late: list[float] = [0.0]
-
-    async def watch() -> None:
-        while True:
-            before = time.monotonic()
-            await asyncio.sleep(0.01)
-            late.append(time.monotonic() - before - 0.01)
-
-    task = asyncio.create_task(watch())
-    try:
-        yield late
-    finally:
-        task.cancel()
 
 
 async def test_a_stop_does_not_wait_for_a_resolver_NET_20(
@@ -420,41 +400,6 @@ async def test_under_3_1_1_a_refused_publish_is_caught_by_the_missing_receipt_NE
         assert home.device.delivery.due
 
 
-@pytest.mark.slow
-async def test_ten_thousand_plans_are_looked_at_slowly_and_the_rest_goes_on_PLN_13(
-    tmp_path: Path, broker: RealBroker, caplog: pytest.LogCaptureFixture
-) -> None:
-    """S6: checks are limited, log and memory bounded, slots close, and the last good plan wins."""
-    home = Home(tmp_path, broker.port)
-    looked: list[int] = []
-    accept = home.device.accept_plan
-
-    def counted(name: str, payload: bytes) -> str | None:
-        looked.append(len(payload))
-        return accept(name, payload)
-
-    home.device.accept_plan = counted  # type: ignore[method-assign] # counts
-    name = topic(FLEET, "plan", "power")
-    forged = [make_plan(2, theta=1 + number).to_json()[:-1] for number in range(100)]
-    begun_s = time.monotonic()
-    async with listening(broker) as hub, home.connecting():
-        await until(lambda: home.uplink.online)
-        flood = await open_link(Broker(HOST, broker.port, "flood"))
-        async with lag() as late:
-            for number in range(10_000):
-                await flood.publish(name, forged[number % 100], qos=0)
-                if number % 1000 == 0:
-                    home.live(1)
-                    await asyncio.sleep(0)
-        await until(lambda: len(hub.slots(DEVICE)) == 10, 60)
-        assert len(looked) <= CHECKS_AT_ONCE + 1 + (time.monotonic() - begun_s)
-        await flood.publish(name, make_plan(5).to_json(), retain=True)
-        await until(lambda: home.device.status("online").streams[0].epoch == 5, 60)
-        await flood.close()
-    assert sorted(late)[len(late) // 2] < 0.05
-    assert len([r for r in caplog.records if "plan refused" in r.message]) <= 3
-
-
 # the broker's own disk, and a month away
 
 
@@ -495,35 +440,6 @@ async def test_a_broker_whose_disk_is_full_costs_nothing_NET_06(
                 await hub.confirm(DEVICE)
                 await until(lambda: not home.journal.keys())
                 hub.check(DEVICE)
-
-
-async def hurrying(home: Home) -> None:
-    """Let the home's time pass much faster than ours, so that no pace holds it up."""
-    while True:
-        home.clock.pass_s(1)
-        await asyncio.sleep(0.01)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("online", [False, True])
-async def test_after_thirty_days_away_everything_arrives_once(
-    tmp_path: Path, broker: RealBroker, *, online: bool
-) -> None:
-    """Broker away: one frame or three. Aggregator away: a batch a slot, drained at a pace."""
-    pace = "jitter_s = 0\nreceipt_interval_s = 3600\nbatches_per_s = 1000"
-    home = Home(tmp_path, broker.port, sending=pace)
-    slots = 30 * 96
-    home.live(slots, online=online)
-    async with listening(broker) as hub, home.connecting():
-        passing = asyncio.create_task(hurrying(home))  # the pace has the next test
-        await until(lambda: len(hub.slots(DEVICE)) == slots, 100)
-        passing.cancel()
-        await until(lambda: hub.drained(DEVICE))
-        hub.check(DEVICE)
-        assert len(hub.payloads[DEVICE]) == (slots if online else 3)
-        assert all(len(sent) == 1 for sent in hub.payloads[DEVICE].values())
-        await hub.confirm(DEVICE)
-        await until(lambda: not home.journal.keys())
 
 
 async def test_a_backlog_goes_out_no_faster_than_configured(

@@ -1,7 +1,6 @@
 """Old states, clocks ahead and forged receipts: real broker, agent and aggregator count all."""
 
 import asyncio
-import shutil
 import sqlite3
 import time
 from collections.abc import AsyncIterator
@@ -15,15 +14,10 @@ from agent.claims.slots import SlotValues
 from agent.state.journal import Journal
 from agent.state.journal_schema import TABLES, seal
 from agent.state.local_mode import local_device
-from aggregator.store.sqlite.reader import SqliteReader
-from edge_ldp.device.frame import encode
 from edge_ldp.protocol.ledger import Ledger, Window
-from edge_ldp.protocol.messages import Receipt, StreamReceipt, topic
 from edge_ldp.service.clock import Clock
-from edge_ldp.service.mqtt import Broker, open_link
-from tests.agent.samples import FLEET, SLOT_S, T0, StillClock, make_config, make_plan
+from tests.agent.samples import SLOT_S, T0, StillClock, make_config, make_plan
 from tests.integration.agent_bench import (
-    STORE,
     Agent,
     Hub,
     fast_clock,
@@ -161,75 +155,6 @@ async def test_a_clock_set_back_shortens_no_silence_of_a_changed_window_AGT_30(
             hub.check("home-7")
     finally:
         utility.end(9)
-
-
-async def test_a_batch_above_its_slots_degrades_the_service_AGT_28(
-    tmp_path: Path, broker: RealBroker
-) -> None:
-    """An agent of an older version, whose number no slot explains."""
-    clock = fast_clock(SLOT_MS)
-    utility = Utility(tmp_path, broker, clock)
-    utility.start()
-    try:
-        await until(lambda: "connected" in utility.log.read_text())
-        link = await open_link(Broker(broker.host, broker.port, "old"))
-        frame = encode(1, 10**9, 1, [int(clock.now() // SLOT_S) - 1], [0])
-        beats: list[str] = []
-
-        def is_told() -> bool:
-            with closing(SqliteReader.open(utility.store)) as reader:
-                beats[:] = [beat.health for beat in reader.beats()]
-            return any("(outrun)" in health for health in beats)
-
-        while not is_told():
-            await link.publish(topic(FLEET, "report", "old-1"), frame)
-            await asyncio.sleep(0.5)
-        assert beats[0].startswith("degraded: ")
-        await link.close()
-    finally:
-        utility.end(9)
-
-
-async def test_forged_receipts_lose_nothing_spend_nothing_and_hide_no_copy_NET_24(
-    tmp_path: Path, broker: RealBroker
-) -> None:
-    """Whoever has a login that may write receipts, for a while; then a copy of the state."""
-    async with living(tmp_path, broker) as (agent, utility, hub):
-        agent.start()
-        await until(lambda: bool(hub.streams_of("home-7")) and made(agent) >= REPORTS)
-        (account, *_) = hub.streams_of("home-7")
-        link = await open_link(Broker(broker.host, broker.port, "forger"))
-        for told in forgeries(account.series):
-            payload = Receipt(told, STORE, 0, "home-7").to_json()
-            await link.publish(topic(FLEET, "receipt", "home-7"), payload, retain=True)
-        await link.close()
-        before = made(agent)
-        await until(lambda: made(agent) >= before + REPORTS)
-        honest = await utility.settle(agent)
-        assert honest["counted"] == honest["created"]
-        assert agent.status()["reports_ever"] == honest["created"]
-        assert "rollback: somebody tells" in agent.log.read_text()
-        shutil.copytree(agent.state.parent, tmp_path / "copy")
-        before = made(agent)
-        agent.start()
-        await until(lambda: made(agent) >= before + 5)
-        await utility.settle(agent)
-        for path in (tmp_path / "copy").glob("state.db*"):
-            shutil.copy(path, agent.state.parent / path.name)
-        said = agent.log.read_text().count("rollback: somebody tells")
-        agent.start()
-        await until(lambda: agent.log.read_text().count("rollback: somebody tells") > said)
-
-
-def forgeries(series: int) -> list[tuple[StreamReceipt, ...]]:
-    """Return lies: above the slot, at the top, of unknown streams, under another series."""
-    heights = (T0 // SLOT_S + 10**6, 2**32 - 1, 1000, 2**32 - 2)
-    lies: list[tuple[StreamReceipt, ...]] = [
-        (StreamReceipt(1, highest, series=series),) for highest in heights
-    ]
-    lies += [tuple(StreamReceipt(stream, 9, series=5) for stream in range(2, 18))]
-    lies += [(StreamReceipt(1, 9, series=9, last=T0 // SLOT_S + 10),)]
-    return lies * 20
 
 
 def counted(utility: Utility) -> int:

@@ -1,21 +1,14 @@
 """Several aggregators on one database and one broker: AGG-06, AGG-08, AGG-09, AGG-26."""
 
 import asyncio
-import io
-import json
 import signal
-import time
 from collections.abc import Callable
-from contextlib import redirect_stdout
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from aggregator.commands.replay import main as replay
 from aggregator.plans import planner
 from aggregator.store.contract import PlanRow
-from aggregator.store.postgres.locks import LEASE_S
 from aggregator.store.postgres.store import PostgresStore
 from edge_ldp.protocol.plan import Plan
 from edge_ldp.service.mqtt import Broker, open_link
@@ -177,78 +170,8 @@ async def end_session(broker: RealBroker, client: str) -> None:
     await link.close()
 
 
-@pytest.mark.slow
-async def test_a_leader_paused_for_two_leases_brings_back_no_old_plan_AGG_08(
-    tmp_path: Path, broker: RealBroker, server: PostgresServer
-) -> None:
-    workers = crew(tmp_path, broker, server.new_database(), 2)
-    with at_work(workers):
-        async with wires(broker) as make:
-            wire = await make()
-            await all_connected(workers)
-            first = await wire.plan()
-            old = leader_of(workers)
-            (new,) = [worker for worker in workers if worker is not old]
-            old.signal(signal.SIGSTOP)
-            paused = time.monotonic()
-            await until(lambda: new.led == 1, timeout_s=2 * LEASE_S)
-            assert time.monotonic() - paused < LEASE_S + 3
-            issue(new.url, planner.renewed(first, epoch=2, now_s=first.issued_s))
-            await wire.plan(epoch=2)
-            await asyncio.sleep(max(0.0, paused + 2 * LEASE_S - time.monotonic()))
-            old.signal(signal.SIGCONT)
-            await until(lambda: b"leads no more" in old.log.read_bytes())
-            for device in wire.add(20, wire.plans[-1]):
-                await wire.send([device.make([device.plan.stream_mechanism.code_count + 3])])
-            await until(lambda: new.counts() == wire.expected())  # none was refused by the old one
-            assert new.refused() == {}
-            wire.heard()
-            assert [plan.epoch for plan in wire.plans] == [1, 2]
-            assert (old.led, new.led) == (1, 1)
-            again = await make()
-            assert (await again.plan()).epoch == 2
-
-
-@pytest.mark.slow
-async def test_killed_in_turn_with_its_server_crashed_workers_count_and_archive_once_AGG_06_AGG_09(
-    tmp_path: Path, broker: RealBroker, server: PostgresServer
-) -> None:
-    workers = crew(tmp_path, broker, server.new_database(), 3, archive=tmp_path / "archive")
-    with at_work(workers):
-        async with wires(broker) as make:
-            wire = await make()
-            await all_connected(workers)
-            await wire.plan()
-            total = 30 * 80 * 20
-            sending = asyncio.create_task(wire.send(make_batches(wire, 30, 80, 20)))
-            for at, worker in enumerate(workers):
-                await until(lambda at=at: workers[0].counted() >= (at + 1) * total // 5)
-                worker.kill()
-                worker.start()
-                if at == 1:
-                    await asyncio.to_thread(server.crash)
-                    await asyncio.to_thread(server.start)
-            await sending
-            await settled(wire, workers)
-    found = replayed(workers[0])
-    assert (found["compared"]["differ"], found["compared"]["moving"]) == (0, 0)
-    assert found["reports"] == wire.expected().total()
-    assert (found["complete"], found["compacted"]["conflicts"]) == (True, 0)
-    assert {path.parent.name for path in (tmp_path / "archive").glob("spool/*/lock")} == {
-        worker.name for worker in workers
-    }
-
-
 async def settled(wire: Wire, workers: list[Worker]) -> None:
     """Wait until all is counted, by the broker's sessions alone, and by nothing twice."""
     await until(lambda: workers[0].counts() == wire.expected())
     await asyncio.sleep(0.3)
     assert workers[0].counts() == wire.expected()
-
-
-def replayed(worker: Worker) -> Any:
-    printed = io.StringIO()
-    with redirect_stdout(printed):
-        code = replay(["-c", str(worker.config), "--json"])
-    assert code == 0, printed.getvalue()
-    return json.loads(printed.getvalue())

@@ -1,6 +1,5 @@
 """The C oracles against models of ten lines: every draw where that is possible."""
 
-from fractions import Fraction
 from functools import partial
 
 import pytest
@@ -12,9 +11,7 @@ from tests.firmware_stubs.c.builds import Runner, Script
 from tests.firmware_stubs.c.laws import (
     PRIME,
     OfValue,
-    Report,
     all_runs,
-    chance,
     random_words,
     words_for,
 )
@@ -95,23 +92,6 @@ def test_every_draw_of_a_small_oracle_gives_the_report_of_its_law(
             script.add(f"{command} {value}", printed_report(table, report))
         script.add("left", 0)
     assert run.differences(script) == []
-
-
-@pytest.mark.parametrize("table", SMALL, ids=name_of)
-def test_no_report_is_likelier_than_the_odds_allow_and_one_reaches_them(table: Table) -> None:
-    """Of the models, that is: what the kernel was compared with is itself private."""
-    model = model_of(table)
-    odds: dict[Report, list[Fraction]] = {}
-    for value in range(table["size"]):
-        law: dict[Report, Fraction] = {}
-        for sequence, report in all_runs(partial(model, value)):
-            law[report] = law.get(report, Fraction(0)) + chance(sequence)
-        for report, part in law.items():
-            odds.setdefault(report, []).append(part)
-    assert all(len(column) == table["size"] for column in odds.values())
-    inner = table["levels"][0] if table["mechanism"] == "hh" else table
-    num, den = inner["ratio"] if "ratio" in inner else inner["waves"][0][2:]
-    assert max(max(column) / min(column) for column in odds.values()) == Fraction(num, den)
 
 
 def edges(size: int) -> list[int]:
