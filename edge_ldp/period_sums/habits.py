@@ -1,7 +1,7 @@
 """What one home gives away of its habits, by what leaves it: measured, for texts and choices.
 
 How often who knows a home's usual law says rightly which of two months has a habit (0.50: a guess),
-over 40 real homes, good to about 0.03; readings in W, a window of 97 quarter hours.
+over 40 real homes, good to 0.015; readings in W, a window of 97 quarter hours.
 Source: docs/results/prying.md.
 """
 
@@ -35,10 +35,16 @@ SLACK = 0.02
 REPORTS = (8, 97)  # of ε 1
 SLOTS_A_DAY = 96
 MEASURED = (
-    HabitLeak(0, 0, 43_470, 0, (0.75, 0.93, 0.60, 0.78, 0.83)),
-    HabitLeak(0, 0, 17_250, 0, (0.83, 0.98, 0.69, 0.88, 0.93)),
-    HabitLeak(1, 1, 43_470, 527_074, (0.66, 0.64, 0.56, 0.70, 0.70)),
-    HabitLeak(1, 1, 17_250, 209_157, (0.82, 0.83, 0.71, 0.88, 0.92)),
+    HabitLeak(0, 0, 43_470, 0, (0.75, 0.93, 0.64, 0.77, 0.84)),
+    HabitLeak(0, 0, 17_250, 0, (0.84, 0.98, 0.71, 0.88, 0.95)),
+    HabitLeak(1, 1, 43_470, 527_074, (0.67, 0.64, 0.58, 0.68, 0.71)),
+    HabitLeak(1, 1, 17_250, 209_157, (0.81, 0.82, 0.68, 0.87, 0.91)),
+    HabitLeak(7, 1, 43_470, 1_054_148, (0.68, 0.69, 0.60, 0.72, 0.77)),
+    HabitLeak(7, 1, 43_470, 843_318, (0.72, 0.73, 0.62, 0.76, 0.81)),
+    HabitLeak(7, 1, 17_250, 557_750, (0.76, 0.82, 0.67, 0.85, 0.90)),
+    HabitLeak(7, 1, 17_250, 418_313, (0.81, 0.88, 0.71, 0.91, 0.95)),
+    HabitLeak(28, 1, 43_470, 2_108_295, (0.61, 0.68, 0.59, 0.71, 0.75)),
+    HabitLeak(28, 1, 17_250, 836_625, (0.72, 0.86, 0.73, 0.89, 0.93)),
     HabitLeak(7, 1, 43_470, 527_074, (0.80, 0.83, 0.68, 0.85, 0.93)),
     HabitLeak(7, 1, 17_250, 209_157, (0.90, 0.99, 0.85, 0.99, 1.00)),
     HabitLeak(28, 1, 43_470, 1_054_148, (0.68, 0.81, 0.67, 0.86, 0.87)),

@@ -41,6 +41,8 @@ def given(stream: InvitedStream, sums: InvitedSums | None = None, **options: Any
         (None, {"give": "both", "share": Decimal("0.5")}, ["both", "0.5", 1, 2 * FAIR, None]),
         (InvitedSums(1, "1"), {}, ["sums", "1", 1, FAIR, None]),
         (InvitedSums(1, "0.5"), {}, ["both", "0.5", 1, 2 * FAIR, None]),
+        (InvitedSums(7, "1"), {}, ["sums", "1", 7, 843_318, None]),
+        (InvitedSums(28, "1"), {}, ["sums", "1", 28, 2_108_295, None]),
         (InvitedSums(1, "0.5"), {"give": "sums"}, ["sums", "1", 1, FAIR, None]),
         (InvitedSums(1, "1"), {"give": "both"}, ["both", "0.75", 1, 702_766, None]),
         (InvitedSums(1, "0.5"), {"give": "reports"}, []),
@@ -91,10 +93,12 @@ def test_streams_share_what_nobody_shared_out() -> None:
 
 @pytest.mark.parametrize("ceiling", [43_470, 17_250])
 def test_the_least_noise_is_of_sums_that_were_measured_to_tell_no_more(ceiling: int) -> None:
-    fair, reports = fair_scale(1, 1, ceiling), leak_of_reports(ceiling)
-    assert fair is not None
-    leak = leak_of_sums(1, 1, fair)
-    assert leak is not None
-    assert reports is not None
-    assert leak.is_no_more_than(reports)
-    assert fair >= scale_for(PeriodLayout(900, 1), 97, ceiling, 8)
+    reports = leak_of_reports(ceiling)
+    for days in (1, 7, 28):
+        fair = fair_scale(days, 1, ceiling)
+        assert fair is not None
+        leak = leak_of_sums(days, 1, fair)
+        assert leak is not None
+        assert reports is not None
+        assert leak.is_no_more_than(reports)
+        assert fair >= scale_for(PeriodLayout(900, days), 97, ceiling, 8)

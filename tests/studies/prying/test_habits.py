@@ -9,12 +9,13 @@ from studies.prying.habits import (
     DAYS,
     HABITS,
     LONG,
+    Attacker,
     Habit,
     Plan,
     Sums,
+    Way,
     auc,
-    by_reports,
-    by_sums,
+    found,
     lived,
     on,
     sums_of,
@@ -25,11 +26,26 @@ NOTHING = Habit("nothing", 0, "always")
 BIG = Habit("40 kW more, always", 40_000, "always")
 
 
-def test_what_adds_nothing_is_a_guess_and_what_adds_all_is_found() -> None:
+@pytest.mark.parametrize(
+    "way", [Way(8), Way(0, Sums(28, 1, 8)), Way(2, Sums(1, 1, 6))], ids=lambda way: way.name
+)
+def test_what_adds_all_is_found_and_what_adds_nothing_is_not(way: Way) -> None:
     plan = Plan(43_470)
-    assert by_reports(HOMES, NOTHING, plan, 1) == (0.5, 0.5)
-    assert by_reports(HOMES, BIG, plan, 1) == (1, 1)
-    assert by_sums(HOMES, BIG, Sums(28, 1, 8), 43_470, 1) == (1, 1)
+    assert found(HOMES, BIG, plan, way, 1) == (1, 1)
+    alone, _ = found(HOMES, NOTHING, plan, way, 1)
+    assert alone == 0.5 if way.sums is None else 0 <= alone <= 1
+
+
+def test_both_ways_together_tell_what_they_tell_apart_added_up() -> None:
+    """The same draws: reports first, then the noise; their logarithms of likelihoods add up."""
+    plan, month = Plan(43_470), HOMES[0][: DAYS * A_DAY]
+    both, sums = (Attacker(HOMES, HABITS[4], plan, Way(n, Sums(7, 1, 8))) for n in (2, 0))
+    reports = Attacker(HOMES, HABITS[4], plan, Way(2))
+    rng, again = np.random.default_rng(5), np.random.default_rng(5)
+    together = both.told(month, rng)
+    first, second = reports.told(month, again), sums.told(month, again)
+    for one, two, three in zip(together, first, second, strict=True):
+        assert one == pytest.approx(two + three)
 
 
 def test_every_value_has_a_law_and_codes_are_drawn_from_it() -> None:
