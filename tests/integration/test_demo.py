@@ -170,17 +170,6 @@ def test_processes_that_die_end_the_demo_with_the_last_words_of_the_first(
 
 
 @pytest.mark.slow
-def test_a_process_that_dies_early_ends_the_demo_with_its_last_words(tmp_path: Path) -> None:
-    with small_demo(tmp_path) as demo:
-        (agent,) = processes_in(place_of(tmp_path, "agent-1"))
-        os.kill(agent, signal.SIGKILL)
-        code, told = ended(demo, tmp_path)
-    assert code == 1
-    assert "agent-1 ended early with exit code -9" in told
-    assert processes_in(tmp_path) == set()
-
-
-@pytest.mark.slow
 def test_s1_on_pips_broker_a_reading_in_an_agents_file_and_only_that_fails_the_demo(
     tmp_path: Path,
 ) -> None:

@@ -57,22 +57,3 @@ async def test_bad_traffic_through_a_broker_is_counted_and_archived_as_sent(
     again = run(aggregator, "replay")
     assert again["compared"]["equal"] == again["compared"]["cells"]
     assert again["reports"] == view["counted"]
-
-
-@pytest.mark.slow
-async def test_killed_under_load_archive_and_store_stay_equal_AGG_01(
-    aggregator: Aggregator,
-) -> None:
-    await until(lambda: aggregator.log.exists() and "connected" in aggregator.log.read_text())
-    slow = ["--rate", "150", "--rounds", "20"]
-    with start(aggregator, "simulate", "fleet", *LOAD, *BAD, *slow) as load:
-        for share in (0.1, 0.3, 0.5):
-            await until(lambda share=share: aggregator.counted() >= share * 40 * 20 * 20)
-            aggregator.kill()
-            aggregator.start()
-        printed, _ = load.communicate(timeout=240)
-    view = json.loads(printed)
-    assert (load.returncode, view["wrong"]) == (0, 0)
-    found = run(aggregator, "replay")
-    assert found["reports"] == view["counted"] == view["expected"]
-    assert found["compared"]["differ"] == 0

@@ -100,16 +100,3 @@ def test_damaged_counts_are_typed_errors() -> None:
         clean(WAVE, np.zeros(WAVE.code_count), LOUD)
     with pytest.raises(CountsError):
         clean(WAVE, np.ones(3), LOUD)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("mechanism", "code"), POISONED)
-@pytest.mark.parametrize("share", [0.05, 0.1])
-def test_the_share_is_found_in_drawn_counts_too(
-    mechanism: Mechanism, code: int, share: float
-) -> None:
-    """20 seeds each; the code's own noise, √(n·p), is at most 0.3 % of n: 6 times it, 2 %."""
-    law = (1 - share) * honest_law(mechanism) + share * at_code(mechanism, code)
-    for seed in range(20):
-        counts = np.random.default_rng(seed).multinomial(N, law / law.sum())
-        assert abs(cleaned(mechanism, counts).share - share) < 0.02
