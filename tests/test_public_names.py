@@ -56,7 +56,7 @@ PUBLIC = {
     """,
     "edge_ldp.poisoning": """
         Alarm Atom Cleaned Mark Screened Watch WatchState alarm begin_again clean
-        largest_shift look observe observe_flush screened watch_mechanism watch_of
+        largest_shift look observe screened watch_mechanism watch_of
     """,
     "edge_ldp.sums": """
         EVERY_SLOT SHIPPED Band CodeCounts Cut Epoch Fleet Forecast ForecastRow

@@ -4,7 +4,6 @@ from edge_ldp.poisoning.alarm import Alarm, alarm, largest_shift
 from edge_ldp.poisoning.code_sets import Watch, watch_mechanism, watch_of
 from edge_ldp.poisoning.device_bound import Mark, WatchState, begin_again, look, observe
 from edge_ldp.poisoning.filter import Atom, Cleaned, clean
-from edge_ldp.poisoning.flush import observe_flush
 from edge_ldp.poisoning.screen import Screened, screened
 
 __all__ = [
@@ -21,7 +20,6 @@ __all__ = [
     "largest_shift",
     "look",
     "observe",
-    "observe_flush",
     "screened",
     "watch_mechanism",
     "watch_of",

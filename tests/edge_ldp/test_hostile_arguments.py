@@ -39,7 +39,6 @@ FEW += [2**64, np.array([1, 2]), np.ma.masked, np.ma.array([1, 2], mask=[False, 
 ELSEWHERE = {
     "edge_ldp.certify.certify_plan": "takes a plan, which parses itself",
     "edge_ldp.poisoning.watch_of": "takes a plan, which parses itself",
-    "edge_ldp.poisoning.observe_flush": "the aggregator's own flush",
     "studies.tuning.certify_table": "takes a response and a ratio, which `solve` makes",
     "studies.tuning.tune": "seconds a call; `solve` and `Tuned` do its work",
 }

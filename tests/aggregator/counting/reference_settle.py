@@ -37,8 +37,8 @@ from aggregator.counting.seen_batches import (
 )
 from aggregator.counting.settlement import NO_STREAM
 from aggregator.counting.tally import CODE_BITS, Part, Sparse, Tally
+from aggregator.counting.watching import AGAIN
 from edge_ldp.poisoning.device_bound import WatchState, begin_again, from_bytes, look, observe
-from edge_ldp.poisoning.flush import AGAIN
 from edge_ldp.protocol.messages import Status
 
 Cell = tuple[int, int, int, int, int, int]  # stream, epoch, group, class, bucket, code

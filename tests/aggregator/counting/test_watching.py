@@ -5,11 +5,11 @@ from functools import reduce
 import numpy as np
 import pytest
 
+from aggregator.counting.watching import AGAIN, observe_flush
 from edge_ldp import Hybrid, SquareWave
 from edge_ldp.errors import CountsError
 from edge_ldp.poisoning.code_sets import watch_mechanism
 from edge_ldp.poisoning.device_bound import KEPT, WatchState, from_bytes, look, observe
-from edge_ldp.poisoning.flush import AGAIN, observe_flush
 
 HYBRID = Hybrid(epsilon=1, low=0, high=100, size=32)
 WATCH = watch_mechanism(HYBRID)
