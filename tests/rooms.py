@@ -269,7 +269,7 @@ ROOMS = {
         f" aggregator/running {BASE}",
         "msgspec rich",
         io="asking.py backup.py common.py devices.py dossier.py figures.py invite.py migrate.py"
-        " plan.py renew.py replay.py replay_options.py setup.py",
+        " plan.py renew.py replay.py setup.py",
     ),
     "aggregator/console": Room(
         "pages, API and metrics for those who look; it cannot write",

@@ -17,6 +17,8 @@ from aggregator.counting.retention import DAY_S, HOUR_S, spans
 from edge_ldp.protocol.utc import utc
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from aggregator.config import StreamTable
@@ -89,9 +91,7 @@ class Grouping:
         """Return the group of each bucket."""
         if self.by == "none":
             return np.zeros_like(buckets)
-        every, where = np.unique(buckets, return_inverse=True)
-        found = [self.of(stream, bucket) for bucket in every.tolist()]
-        return np.array(found, np.int64)[where.reshape(-1)]
+        return _each_once(buckets, lambda bucket: self.of(stream, bucket))
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +121,7 @@ class Spans:
         hours: Ints = buckets - buckets % spans(self.stream)[0]
         if self.by == "hour":
             return hours
-        every, where = np.unique(hours, return_inverse=True)
-        firsts = [self.at(hour)[0] for hour in every.tolist()]
-        return np.array(firsts, np.int64)[where.reshape(-1)]
+        return _each_once(hours, lambda hour: self.at(hour)[0])
 
     def over(self, now_s: int) -> tuple[int, int]:
         """Return first and end of the last span that is over at a moment."""
@@ -134,3 +132,9 @@ class Spans:
         """Say whether the span that begins with a bucket begins later than its day or week."""
         at_s = bucket * self.stream.bucket_s
         return self.by != "hour" and period(self.zone, self.by, at_s)[0] != at_s
+
+
+def _each_once(buckets: Ints, of: Callable[[int], int]) -> Ints:
+    """Return what a function says of each; it is asked once for equal ones."""
+    every, where = np.unique(buckets, return_inverse=True)
+    return np.array([of(one) for one in every.tolist()], np.int64)[where.reshape(-1)]

@@ -228,30 +228,21 @@ def _by(text: str) -> str:
 
 def add(commands: Commands) -> None:
     """Add the commands' options."""
-    parser = add_question(commands, query, QueryAnswer, has_csv=True)
-    parser.add_argument("--stream", help="its name; the first one unless given")
-    add_zone(parser)
-    parser.add_argument("--by", choices=GROUPINGS, default="none", help="group the range")
-    parser.add_argument("--group", help='of one group of devices; "" for those in none')
+    asked = add_question(commands, query, QueryAnswer, has_csv=True)
+    curve = add_question(commands, load_curve, CurveAnswer, has_csv=True)
+    for parser in (asked, curve):
+        parser.add_argument("--stream", help="its name; the first one unless given")
+        add_zone(parser)
+        parser.add_argument("--group", help='of one group of devices; "" for those in none')
+        said = "of reports, or of homes' own sums (the narrower first, the other beside it)"
+        parser.add_argument("--mode", choices=MODES, help=said)
+        add_range(parser)
+    asked.add_argument("--by", choices=GROUPINGS, default="none", help="group the range")
     share = "value that this share of the values is below, as 0.9 (may be repeated)"
-    parser.add_argument("--quantile", type=_share, action="append", metavar="P", help=share)
+    asked.add_argument("--quantile", type=_share, action="append", metavar="P", help=share)
     less = "means and totals alone: a third less work"
-    parser.add_argument("--no-density", action="store_true", help=less)
+    asked.add_argument("--no-density", action="store_true", help=less)
     within = "share of values from LOW to below HIGH, in the unit (may be repeated)"
-    parser.add_argument("--range", type=_range, action="append", metavar="LOW:HIGH", help=within)
-    _add_mode(parser)
-    add_range(parser)
-    parser = add_question(commands, load_curve, CurveAnswer, has_csv=True)
-    parser.add_argument("--stream", help="its name; the first one unless given")
-    add_zone(parser)
-    parser.add_argument(
-        "--by", type=_by, choices=LENGTHS, default="hour", help="hours unless given"
-    )
-    parser.add_argument("--group", help='of one group of devices; "" for those in none')
-    _add_mode(parser)
-    add_range(parser)
-
-
-def _add_mode(parser: argparse.ArgumentParser) -> None:
-    said = "of reports, or of homes' own sums (the narrower first, the other beside it)"
-    parser.add_argument("--mode", choices=MODES, help=said)
+    asked.add_argument("--range", type=_range, action="append", metavar="LOW:HIGH", help=within)
+    hours = "hours unless given"
+    curve.add_argument("--by", type=_by, choices=LENGTHS, default="hour", help=hours)

@@ -6,6 +6,7 @@ that cannot be used; 5 nothing to answer with (--stream, no reports of it).
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import sys
@@ -22,7 +23,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from aggregator.answers.curve_answer import curve_answer, curve_text
 from aggregator.answers.load_lookup import replayed_curve
-from aggregator.answers.local_time import Grouping
+from aggregator.answers.local_time import GROUPINGS, LENGTHS, Grouping
 from aggregator.answers.lookup import (
     LAST_BUCKET,
     PlannedCounts,
@@ -41,6 +42,8 @@ from aggregator.archive.releases import read_releases
 from aggregator.commands.common import (
     EXIT_NOTHING,
     EXIT_VIOLATED,
+    add_range,
+    add_zone,
     ended,
     find_group,
     find_stream,
@@ -48,7 +51,6 @@ from aggregator.commands.common import (
     moved_to,
     settle_times,
 )
-from aggregator.commands.replay_options import make_parser
 from aggregator.config import ConfigError, load_config
 from aggregator.counting.reporters import less
 from aggregator.counting.retention import GONE
@@ -66,17 +68,17 @@ from aggregator.replay.comparison import (
     tally_of_rows,
 )
 from aggregator.replay.counts import WORK, count_archive
-from aggregator.replay.density import estimated_view
+from aggregator.replay.density import ESTIMATORS, estimated_view
 from aggregator.replay.duckdb_engine import open_duckdb
 from aggregator.replay.statement import Selection
-from aggregator.replay.view import compacted_text, compared_view, replay_text
+from aggregator.replay.view import JSON_KEYS, compacted_text, compared_view, replay_text
 from aggregator.store.erasure import erased_devices
 from aggregator.store.opening import open_reader
 from aggregator.store.rows import THERE
+from edge_ldp.arguments import Parser
 from edge_ldp.extras import pip_install
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Mapping, Sequence
 
     from aggregator.answers.curve_answer import CurveAnswer
@@ -89,12 +91,62 @@ if TYPE_CHECKING:
 
 STORES = ("curated_beside", "warnings", "sums", "mode")
 """Keys of `query` that are not of counts: an archive's answer has none of them."""
+ENGINES = ("duckdb", "spark")
+DESCRIPTION = """\
+Bring what the aggregator spooled into the archive's files, count all of them again and compare
+every count with the store's: to the bit. It may run while the aggregator does: counts that the
+store changed meanwhile are left out and their number is told. DuckDB counts in this process; Spark
+here (local[*]) or on the cluster of --master, where the archive has the same path: the same query,
+the same counts. --without leaves a device's reports out of the answer; its time
+stays in totals and in devices heard, and the audit is of all reports.
+"""
+EXITS = """\
+Exit codes: 0 equal, 1 some differ, 2 usage or configuration, 4 a store or archive that cannot be
+used, 5 no reports of the stream.
+"""
 
 
 def main(argv: Sequence[str]) -> int:
     """Run the command and return its exit code."""
-    args = make_parser().parse_args(argv)
+    args = _parser().parse_args(argv)
     return ended(lambda: _replay(args), "edge-ldp replay")
+
+
+def _parser() -> argparse.ArgumentParser:
+    """Return the parser."""
+    parser = Parser(
+        prog="edge-ldp replay",
+        description=DESCRIPTION,
+        epilog=JSON_KEYS + EXITS,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("-c", "--config", type=Path, required=True, help="the aggregator's TOML")
+    add("--stream", help="answer with this stream's sums and density from the archive's counts")
+    add("--engine", choices=ENGINES, default=ENGINES[0], help="what counts")
+    add("--master", default="local[*]", metavar="URL", help="Spark's: local[*], spark://host:7077")
+    add(
+        "--without",
+        action="append",
+        default=[],
+        metavar="DEVICE",
+        help="leave a device out of the answer (may be repeated)",
+    )
+    add("--without-marked", action="store_true", help="leave out whom the aggregator marked")
+    add("--by", choices=GROUPINGS, default="none", help="group the answer's range")
+    add(
+        "--curve",
+        choices=LENGTHS,
+        help="also the stream's sums by hour, day or week, as load-curve's",
+    )
+    add("--group", help='answer for one group of devices; "" for those in none')
+    add("--estimator", choices=ESTIMATORS, help="also the density by this one (--json)")
+    add_range(parser)
+    add_zone(parser)
+    add("--resume", action="store_true", help="go on with a replay that was interrupted")
+    add("--compact", action="store_true", help="only bring the spool into files (for a timer)")
+    add("--json", action="store_true", help="for machines")
+    return parser
 
 
 def _replay(args: argparse.Namespace) -> int:
