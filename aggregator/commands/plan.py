@@ -207,7 +207,9 @@ def _meant(args: argparse.Namespace, stream: StreamTable) -> int:
     if least <= theta <= stream.ceiling:
         return theta
     odd = f"{theta} {unit} of {stream.low} to {stream.ceiling} {unit}"
-    near = next((one for one in _in_other_units(theta) if least <= one <= stream.ceiling), None)
+    near = next(
+        (one for one in (theta * 1000, theta // 1000) if least <= one <= stream.ceiling), None
+    )
     if near is not None:
         odd += f": is θ in another unit? {near} {unit} is --theta {near}"
         if _is_answered(f"θ {odd}\npublish θ = {near} {unit}?", without=False):
@@ -254,11 +256,6 @@ def _halvings(stream: StreamTable, theta: int) -> int | None:
     """Return the theta_halvings under which a low θ can be asked for; None: there are none."""
     tries = range(stream.theta_halvings, MOST_HALVINGS + 1)
     return next((n for n in tries if replace(stream, theta_halvings=n).least_theta <= theta), None)
-
-
-def _in_other_units(theta: int) -> tuple[int, int]:
-    """Return what θ is if it was meant in kilo- or in thousandths of the unit."""
-    return theta * 1000, theta // 1000
 
 
 def _held(args: argparse.Namespace, stream: StreamTable, *, held: bool, changed: bool) -> int:

@@ -168,15 +168,18 @@ def _replay(args: argparse.Namespace) -> int:
         view, counted = _run(args, config, place, reader)
         answered = curve = estimated = None
         if stream is not None:
-            kept = subtract(counted.kept, _held_tally(reader, view["without"]["devices"]))
-            answered, curve, estimated = _answer(
-                args, reader, config, stream, kept, view["without"]["devices"]
-            )
+            without = view["without"]["devices"]
+            held = tally_of_held(row for row in reader.held_counts() if row.device not in without)
+            kept = subtract(counted.kept, held)  # no answer has what the store keeps apart
+            answered, curve, estimated = _answer(args, reader, config, stream, kept, without)
     finally:
         reader.close()
     view = {"fleet": config.fleet, "archive": str(place), "complete": about.complete, **view}
     if args.json:
-        told = None if answered is None else _without_the_stores(to_builtins(answered))
+        told = None
+        if answered is not None:  # without what the store alone tells
+            found = to_builtins(answered).items()
+            told = {key: value for key, value in found if key not in STORES}
         if told is not None and estimated is not None:
             told["estimated"] = estimated
         sys.stdout.write(json.dumps({**view, "answer": told, "curve": to_builtins(curve)}) + "\n")
@@ -192,11 +195,6 @@ def _replay(args: argparse.Namespace) -> int:
     ):
         return EXIT_VIOLATED
     return EXIT_NOTHING if answered is not None and answered.whole.mean is None else 0
-
-
-def _without_the_stores(answered: dict[str, Any]) -> dict[str, Any]:
-    """Return an answer without what the store alone tells."""
-    return {key: value for key, value in answered.items() if key not in STORES}
 
 
 def _compact(
@@ -357,11 +355,6 @@ def _store_sums(reader: Reader, config: AggregatorConfig) -> list[KeptSums]:
     """Return every home's sums that the store keeps, also of those that are held."""
     names = [stream.name for stream in config.streams]
     return [one for name in names for one in reader.period_sums(name, 0, LAST_BUCKET, held=True)]
-
-
-def _held_tally(reader: Reader, without: Sequence[str]) -> Tally:
-    """Return what the store keeps apart of devices that are not left out: no answer has it."""
-    return tally_of_held(row for row in reader.held_counts() if row.device not in without)
 
 
 def _stream(args: argparse.Namespace, config: AggregatorConfig) -> StreamTable | None:

@@ -78,7 +78,10 @@ def serve(args: argparse.Namespace) -> int:
     except OSError as exc:
         reason = f"cannot listen on {own.listen}, port {port}: {exc.strerror}: [console] port"
         return fail(reason, EXIT_CONFIG, CONSOLE)
-    ours, theirs = zip(*(_channel() for _ in range(1 + own.processes)), strict=True)
+    made = (
+        socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET) for _ in range(1 + own.processes)
+    )
+    ours, theirs = zip(*made, strict=True)
     asks = os.getpid()
     if not os.fork():
         for one in (listening, *ours):
@@ -112,10 +115,6 @@ def _served(console: Console, own: ConsoleTable) -> uvicorn.Config:
         timeout_graceful_shutdown=CLOSING_S,
         timeout_keep_alive=IDLE_S,
     )
-
-
-def _channel() -> tuple[socket.socket, socket.socket]:
-    return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 
 
 def _readable() -> list[Path]:

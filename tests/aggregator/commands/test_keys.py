@@ -19,7 +19,12 @@ from tests.aggregator.engines import Engine
 from tests.aggregator.operator import Operator, operator
 from tests.aggregator.test_wrong_turns import free_port
 
-NEW = ("restore", "setup", "migrate")  # they need another place than a store in use
+NEW = (
+    "restore",
+    "setup",
+    "migrate",
+    "renew",
+)  # they need another place than a store in use, or a key
 ARGUMENTS = {
     "backup": "{place}/backup",
     "devices enrol": "home-1 --group east",
@@ -29,6 +34,7 @@ ARGUMENTS = {
     "devices quarantine": "home-1",
     "devices release": "home-1",
     "devices import": "{place}/devices.csv",
+    "devices erase": "home-1 --yes",
     "devices invite": "home-2",
     "load-curve": "--group north",
     "plan publish": "--share 1/8",
