@@ -31,7 +31,7 @@ def test_a_design(benchmark: BenchmarkFixture, size: int) -> None:
 
     def solve() -> SurveyDesign:
         _designed.cache_clear()
-        return design_of([survey])
+        return design_of(survey)
 
     assert len(benchmark(solve).edges) == size + 1
 

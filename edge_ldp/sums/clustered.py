@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from edge_ldp.sums.functionals import averaged, design_of, largest_variance
+from edge_ldp.sums.functionals import design_of, estimate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,10 +66,9 @@ def _most(found: MeanEstimate, epochs: Sequence[Epoch], low: int, ceiling: int, 
     total = sum(counts[mechanism].sum() for mechanism in whole)
     upper = 0.0
     for mechanism in whole:
-        design = design_of([mechanism])
+        design = design_of(mechanism)
         widths = np.diff(design.edges)
         squares = (design.centres - found.mean) ** 2 + (widths**2 - 1) / 12
-        (weights,) = design.weights(squares)
-        one = averaged(weights, largest_variance(weights, design.laws[0]), counts[mechanism])
+        one = estimate(design.weights(squares), design.law, counts[mechanism])
         upper += float(counts[mechanism].sum() / total) * (one.value + z * one.se)
     return float(np.clip(upper, 0.0, most))

@@ -279,7 +279,7 @@ def _candidates(fleet: Fleet, law: Law, thetas: Sequence[int]) -> list[Candidate
     epsilon = exact_epsilon(fleet.epsilon)
     size = min(_CELLS if epsilon < _FINE_FROM else _SIZE, law.ceiling - law.low + 1)
     survey = SquareWave(epsilon=epsilon, low=law.low, high=law.ceiling, size=size)
-    sds = tail_sds(survey, thetas, law.masses(design_of([survey]).edges))
+    sds = tail_sds(survey, thetas, law.masses(design_of(survey).edges))
     effect = max(1.0, fleet.effect)
     cuts = [law.cut(theta) for theta in thetas]
     return [

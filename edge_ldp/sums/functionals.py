@@ -4,7 +4,7 @@ A survey's channel gives code j to a value of cell i with probability L[j, i]. W
 Lᵀw = h make the average of w[code] unbiased for E h(value), whatever the density is. Of all such
 weights those that have least variance under one reference density are taken, here the even one: it
 decides how much noise there is, never where the estimate is centred, and at ε = 1 it costs 1 to 2 %
-beside the true density. Several surveys, of other ranges or mechanisms, are solved for together.
+beside the true density.
 
 Of one square wave the weights are had in closed form, O(codes). Input i makes the codes i … i + m −
 1 likelier than the others by `gap`, m = 2c + 1. The next input makes one code less and one more so:
@@ -29,8 +29,6 @@ import numpy as np
 from edge_ldp.checks import (
     COUNTABLE,
     MECHANISM,
-    each,
-    finite,
     floats,
     ints,
     row,
@@ -51,10 +49,8 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
 
-MOST = 1024  # cells of one survey
-CELLS = 256  # of each range, where surveys of several ranges are solved for together
+MOST = 1024  # cells
 EXACT = 1e-7  # of the largest |h|: how far Lᵀw may be from h
-SHARE_STEPS = 64  # surveys' shares of the reports are rounded to so many parts: they are cached by
 
 
 class FunctionalEstimate(NamedTuple):
@@ -67,20 +63,18 @@ class FunctionalEstimate(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SurveyDesign:
-    """Some surveys together: what a report of each says of a value's cell.
+    """A survey: what a report says of a value's cell.
 
     `edges`: of the cells, integers, rising: cell k holds the values edges[k] ≤ v < edges[k + 1],
-    and the first and last also what lies below and above. `laws`: for each mechanism P(code |
-    cell), codes × cells; `solve` gives its weights a code for functions, cells × functions.
-    `widened`: the cells are wider than the finest survey's buckets, as those could not be told
-    apart. Made by `design_of`.
+    and the first and last also what lies below and above. `law`: P(code | cell), codes × cells;
+    `solve` gives weights a code for functions, cells × functions. `widened`: the cells are wider
+    than the survey's buckets, as those could not be told apart. Made by `design_of`.
     """
 
-    mechanisms: tuple[Mechanism, ...]
-    shares: tuple[float, ...]
+    survey: Mechanism
     edges: Ints
-    laws: tuple[Floats, ...]
-    solve: Callable[[Floats], tuple[Floats, ...]]
+    law: Floats
+    solve: Callable[[Floats], Floats]
     widened: bool = False
 
     @property
@@ -90,8 +84,8 @@ class SurveyDesign:
         return centres
 
     @taking(h=floats)
-    def weights(self, h: ArrayLike) -> tuple[Floats, ...]:
-        """Return for each mechanism a weight a code: Σ of their averages is unbiased for E h.
+    def weights(self, h: ArrayLike) -> Floats:
+        """Return a weight a code, whose average is unbiased for E h.
 
         `h`: mean of the function over each cell, one number a cell, or cells × functions; weights
         are codes, or codes × functions. Cost of a function: O(codes) for one square wave whose
@@ -101,67 +95,47 @@ class SurveyDesign:
         wanted = np.asarray(h, np.float64)
         if not wanted.ndim or len(wanted) != len(self.edges) - 1:
             raise ParameterError("h", f"{len(self.edges) - 1} values, one a cell")
-        found = self.solve(wanted.reshape(len(wanted), -1))
-        return tuple(w.reshape(-1, *wanted.shape[1:]) for w in found)
+        return self.solve(wanted.reshape(len(wanted), -1)).reshape(-1, *wanted.shape[1:])
 
     def error(self, h: ArrayLike) -> float:
         """Return how far the weights' expectation is from h at most, over the largest |h|."""
         wanted = np.asarray(h, np.float64)
-        pairs = zip(self.laws, self.weights(wanted), strict=True)
-        off = np.abs(sum(law.T @ w for law, w in pairs) - wanted).max()
+        off = np.abs(self.law.T @ self.weights(wanted) - wanted).max()
         return float(off / max(np.abs(wanted).max(), np.finfo(float).tiny))
 
 
-@taking(mechanisms=each(MECHANISM), reports=each(finite(least=0)))
-def design_of(mechanisms: Sequence[Mechanism], reports: Sequence[int] = ()) -> SurveyDesign:
-    """Return the joint design of surveys; the last 8 are kept.
+@taking(survey=MECHANISM)
+def design_of(survey: Mechanism) -> SurveyDesign:
+    """Return the design of a survey; the last 8 are kept.
 
-    `reports`: how many of each there are (default: as many of each), which decides how much each is
-    relied on. Where cells cannot be told apart in double precision, wider ones are taken, and
-    `widened` says so. Cost, once: O(cells·codes) for one square wave of at most 1,024 buckets, else
-    O(cells²·codes), about 0.2 s at 1,024 cells. Raises ParameterError for no survey, or a mechanism
-    that is none.
+    Where cells cannot be told apart in double precision, wider ones are taken, and `widened` says
+    so. Cost, once: O(cells·codes) for a square wave of at most 1,024 buckets, else O(cells²·codes),
+    about 0.2 s at 1,024 cells. Raises ParameterError for a mechanism that is no survey.
     """
-    if not mechanisms:
-        raise ParameterError("mechanisms", "at least one survey mechanism")
-    if any(mechanism.encoder != BUCKETS for mechanism in mechanisms):
-        raise ParameterError("mechanisms", "surveys: mechanisms of buckets")
-    counts = np.asarray(reports or [1] * len(mechanisms), np.float64)
-    if len(counts) != len(mechanisms) or not (counts > 0).all():
-        raise ParameterError("reports", "a number above 0 for each mechanism")
-    parts = np.maximum(1, np.round(counts / counts.sum() * SHARE_STEPS)).astype(int)
-    return _designed(tuple(mechanisms), tuple(parts.tolist()))
+    if survey.encoder != BUCKETS:
+        raise ParameterError("survey", "a mechanism of buckets")
+    return _designed(survey)
 
 
-@taking(weights=each(floats), laws=each(floats), counts=each(floats))
-def estimate(
-    weights: Sequence[Floats], laws: Sequence[Floats], counts: Sequence[ArrayLike]
-) -> FunctionalEstimate:
-    """Return the unbiased estimate that weights give for counts by code, one array a mechanism.
+@taking(weights=floats, law=floats, counts=floats)
+def estimate(weights: Floats, law: Floats, counts: ArrayLike) -> FunctionalEstimate:
+    """Return the unbiased estimate that weights give for counts by code.
 
     The variance is the empirical one of the weights over the reports, with one more observation of
     the largest variance possible, so that a handful of equal reports does not look certain. Raises
-    ParameterError for what are not counts, and for a mechanism without reports.
+    ParameterError for what are not counts, or none at all.
     """
-    sizes = [(len(law) if law.ndim == 2 else 0,) for law in laws]  # noqa: PLR2004
-    if [w.shape for w in weights] != sizes or len(counts) != len(sizes):
-        raise ParameterError("weights, laws, counts", "of as many mechanisms, a weight a code")
-    triples = zip(weights, laws, counts, strict=True)
-    parts = [averaged(w, largest_variance(w, law), counted) for w, law, counted in triples]
-    variance = sum(part.se**2 for part in parts)
-    return FunctionalEstimate(
-        sum(part.value for part in parts), variance**0.5, sum(p.n for p in parts)
-    )
-
-
-def averaged(w: Floats, most: float, counted: ArrayLike) -> FunctionalEstimate:
-    """Return the average of one survey's weights; `most`: their `largest_variance`."""
-    c = np.asarray(counted, np.float64)
-    if c.shape != w.shape or not np.isfinite(c).all() or c.min() < 0 or not c.any():
-        raise ParameterError("counts", f"{len(w)} finite numbers of at least 0, some above it")
+    if weights.shape != ((len(law) if law.ndim == 2 else 0),):  # noqa: PLR2004
+        raise ParameterError("weights, law", "a weight a code")
+    c = np.asarray(counts, np.float64)
+    if c.shape != weights.shape or not np.isfinite(c).all() or c.min() < 0 or not c.any():
+        raise ParameterError(
+            "counts", f"{len(weights)} finite numbers of at least 0, some above it"
+        )
     n = float(c.sum())
-    mean = float(c @ w) / n
-    return FunctionalEstimate(mean, (float(c @ (w - mean) ** 2) + most) ** 0.5 / n, round(n))
+    mean = float(c @ weights) / n
+    variance = float(c @ (weights - mean) ** 2) + largest_variance(weights, law)
+    return FunctionalEstimate(mean, variance**0.5 / n, round(n))
 
 
 def largest_variance(w: Floats, law: Floats) -> float:
@@ -188,70 +162,51 @@ def below(edges: Ints, point: int) -> Floats:
 
 
 @lru_cache(maxsize=8)
-def _designed(mechanisms: tuple[Mechanism, ...], parts: tuple[int, ...]) -> SurveyDesign:
-    cells = min(CELLS if len(mechanisms) > 1 else MOST, max(m.size for m in mechanisms))
+def _designed(survey: Mechanism) -> SurveyDesign:
+    cells = min(MOST, survey.size)
     while cells:
-        made, exact = _solved(mechanisms, parts, cells)
+        made, exact = _solved(survey, cells)
         if exact:
             return made
         cells //= 2
-    raise ParameterError("mechanisms", "surveys that tell values apart")
+    raise ParameterError("survey", "one that tells values apart")
 
 
-def _solved(
-    mechanisms: tuple[Mechanism, ...], parts: tuple[int, ...], cells: int
-) -> tuple[SurveyDesign, bool]:
+def _solved(survey: Mechanism, cells: int) -> tuple[SurveyDesign, bool]:
     """Return the design over cells, and whether its weights are exact."""
-    edges = _cells(mechanisms, cells)
-    shares = np.array(parts, np.float64) / sum(parts)
-    size = len(edges) - 1
-    (_, _, channel), *others = (branch for one in mechanisms for branch in one.branches)
-    wave = channel if not others and size == mechanisms[0].size else None
-    solve: Callable[[Floats], tuple[Floats, ...]]
-    if isinstance(wave, Wave):
-        laws: tuple[Floats, ...] = (_banded(wave),)
-        solve = partial(chained, wave, laws[0])
+    # of a coarser grid every so many of the buckets' edges
+    edges = _buckets(survey)[np.arange(cells + 1) * survey.size // cells]
+    (_, _, wave), *others = survey.branches
+    solve: Callable[[Floats], Floats]
+    if isinstance(wave, Wave) and not others and cells == survey.size:
+        law = _banded(wave)
+        solve = partial(chained, wave, law)
     else:
-        laws = tuple(_law(m, edges) for m in mechanisms)
-        solve = _inverting(laws, shares)
-    made = SurveyDesign(
-        mechanisms,
-        tuple(shares.tolist()),
-        edges,
-        laws,
-        solve,
-        widened=size < max(mechanism.size for mechanism in mechanisms),
-    )
-    quarters = range(0, size, max(1, size // 4))
-    probes = [np.ones(size), *(excess(edges, int(edges[at])) for at in quarters)]
+        law = _law(survey, edges)
+        solve = _inverting(law)
+    made = SurveyDesign(survey, edges, law, solve, widened=cells < survey.size)
+    quarters = range(0, cells, max(1, cells // 4))
+    probes = [np.ones(cells), *(excess(edges, int(edges[at])) for at in quarters)]
     return made, all(made.error(h) < EXACT for h in probes)
 
 
-def _inverting(laws: Sequence[Floats], shares: Floats) -> Callable[[Floats], tuple[Floats, ...]]:
-    """Return what gives the weights of any surveys, by the inverse of their Fisher information."""
-    even = np.full(laws[0].shape[1], 1 / laws[0].shape[1])
-    scaled = [
-        share * law / np.maximum(law @ even, np.finfo(float).tiny)[:, None]
-        for share, law in zip(shares, laws, strict=True)
-    ]
-    fisher = sum(law.T @ back for law, back in zip(laws, scaled, strict=True))
+def _inverting(law: Floats) -> Callable[[Floats], Floats]:
+    """Return what gives the weights of any survey, by the inverse of its Fisher information."""
+    even = np.full(law.shape[1], 1 / law.shape[1])
+    back = law / np.maximum(law @ even, np.finfo(float).tiny)[:, None]
+    fisher = law.T @ back
     try:
         inverse = np.linalg.inv(fisher)
     except np.linalg.LinAlgError:
         inverse = np.full_like(fisher, np.nan)
-
-    def solve(h: Floats) -> tuple[Floats, ...]:
-        solved = inverse @ h
-        return tuple(back @ solved for back in scaled)
-
-    return solve
+    return lambda h: back @ (inverse @ h)
 
 
-def chained(wave: Wave, law: Floats, h: Floats) -> tuple[Floats]:
+def chained(wave: Wave, law: Floats, h: Floats) -> Floats:
     """Return for each function of the input, inputs × functions, a weight a code.
 
     `law`: P(code | input), codes × inputs. Of all weights whose mean is h under every input they
-    vary least where inputs are even. Shape: codes × functions, of the one wave.
+    vary least where inputs are even.
     """
     width = 2 * wave.c + 1
     links = -(-wave.code_count // width)
@@ -267,7 +222,7 @@ def chained(wave: Wave, law: Floats, h: Floats) -> tuple[Floats]:
     odds = first.sum(axis=0) / even.sum(axis=0)
     short = h[0] - np.einsum("lc,lcf->f", first, w)
     w += np.outer(odds, short / (first.sum(axis=0) @ odds))
-    return (w.reshape(links * width, -1)[: wave.code_count],)
+    return w.reshape(links * width, -1)[: wave.code_count]
 
 
 def sum_rows(rows: Floats) -> None:
@@ -282,18 +237,6 @@ def distinct(parts: Sequence[Ints]) -> Ints:
     `np.unique` loads numpy.ma with its first call, which takes as long as all of `_solved`.
     """
     return np.array(sorted(set(np.concatenate(parts).tolist())), np.int64)
-
-
-def _cells(mechanisms: tuple[Mechanism, ...], cells: int) -> Ints:
-    """Return the edges: a survey's own buckets, or those of all, at most `cells` of each."""
-    edges = []
-    for mechanism in mechanisms:
-        span, size = mechanism.high - mechanism.low + 1, mechanism.size
-        every = min(cells, size)
-        # the first value of bucket k of d is ⌈k·span/d⌉; of a coarser grid every so many of these
-        own = -(-np.arange(size + 1, dtype=np.int64) * span // size)
-        edges.append(mechanism.low + own[np.arange(every + 1) * size // every])
-    return distinct(edges)
 
 
 def _law(mechanism: Mechanism, edges: Ints) -> Floats:

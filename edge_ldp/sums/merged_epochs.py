@@ -107,12 +107,12 @@ def _merged(key: Key, stream: Weighed, surveys: Weighed, within: MergedEpoch | N
 @lru_cache(maxsize=64)
 def _weights(survey: Mechanism, theta: int) -> tuple[Floats, float, tuple[float, int]]:
     """Return the weights of the excess over θ, their largest variance, and what `cell` says."""
-    design = design_of([survey])
+    design = design_of(survey)
     edges = design.edges
-    (weights,) = design.weights(excess(edges, theta))
+    weights = design.weights(excess(edges, theta))
     first = int(np.searchsorted(edges, theta + 1, side="right")) - 1
     widest = int(np.diff(edges[first:]).max(initial=1))
-    most = largest_variance(weights, design.laws[0])
+    most = largest_variance(weights, design.law)
     return weights, most, ((widest - 1) / 2, min(theta, int(edges[first])))
 
 

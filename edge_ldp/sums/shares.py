@@ -292,19 +292,19 @@ def _steps(mechanism: Mechanism, counted: Weighed, low: int, high: int) -> Steps
 
 @lru_cache(maxsize=4)
 def _known(mechanism: Mechanism) -> _Known:
-    design = design_of([mechanism])
+    design = design_of(mechanism)
     cells = len(design.edges) - 1
     if cells < 2:  # noqa: PLR2004
         raise ParameterError(
             "parts", "surveys that tell values apart: a larger epsilon, or buckets"
         )
-    (weights,) = design.weights(1 - np.tri(cells, cells + 1))  # 1 in the cells below an edge
+    weights = design.weights(1 - np.tri(cells, cells + 1))  # 1 in the cells below an edge
     weights[:, 0], weights[:, -1] = 0, 1
     return _Known(
         mechanism=mechanism,
         edges=design.edges,
         weights=weights,
-        even=design.laws[0].mean(axis=1),
+        even=design.law.mean(axis=1),
         blur=_blur(mechanism, design.edges, weights),
     )
 

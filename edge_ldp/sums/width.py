@@ -147,16 +147,16 @@ def tail_sds(survey: Mechanism, thetas: Sequence[int], masses: Floats | None = N
 
 @lru_cache(maxsize=64)
 def _even_sds(survey: Mechanism, thetas: tuple[int, ...]) -> tuple[float, ...]:
-    cells = len(design_of([survey]).edges) - 1
+    cells = len(design_of(survey).edges) - 1
     return tuple(_sds(survey, thetas, np.full(cells, 1 / cells)).tolist())
 
 
 def _sds(survey: Mechanism, thetas: Sequence[int], masses: Floats) -> Floats:
-    design = design_of([survey])
+    design = design_of(survey)
     h = np.stack([excess(design.edges, theta) for theta in thetas], axis=1)
     if masses.shape != (len(design.edges) - 1,):
         raise ParameterError("masses", f"{len(design.edges) - 1} of them, one a cell")
-    (weights,) = design.weights(h)
-    law = design.laws[0] @ masses
+    weights = design.weights(h)
+    law = design.law @ masses
     found: Floats = np.sqrt(np.maximum(law @ weights**2 - (masses @ h) ** 2, 0))
     return found

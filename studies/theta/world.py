@@ -89,7 +89,7 @@ class World:
         """Return the half-widths that are printed, thetas × SHARES; `table`: a `profile`."""
         by_input = ready_profile(self.epsilon) if table is None else table
         at = np.linspace(0, 1, POINTS)
-        edges = design_of([self.survey]).edges
+        edges = design_of(self.survey).edges
         cells = np.searchsorted(edges, self.values, side="right") - 1
         masses = np.bincount(cells, self.masses, len(edges) - 1).astype(np.float64)
         found = np.empty((len(thetas), len(SHARES)))

@@ -319,18 +319,18 @@ CALLS: dict[str, Call] = {
     "edge_ldp.sums.Law.cut": (sums.homes_law(0, 999).cut, {"theta": 50}),
     "edge_ldp.sums.Law.masses": (sums.homes_law(0, 999).masses, {"edges": _EDGES}),
     "edge_ldp.sums.SurveyDesign.weights": (
-        sums.design_of([SURVEY]).weights,
+        sums.design_of(SURVEY).weights,
         {"h": [0.5] * SURVEY.size},
     ),
     "edge_ldp.sums.below": (sums.below, {"edges": _EDGES, "point": 5}),
     "edge_ldp.sums.cdf_band": (sums.cdf_band, {"surveys": _SUMMED, "at": [5, 7], "level": 0.9}),
-    "edge_ldp.sums.design_of": (sums.design_of, {"mechanisms": [SURVEY], "reports": [5]}),
+    "edge_ldp.sums.design_of": (sums.design_of, {"survey": SURVEY}),
     "edge_ldp.sums.estimate": (
         sums.estimate,
         {
-            "weights": sums.design_of([SURVEY]).weights([0.5] * SURVEY.size),
-            "laws": sums.design_of([SURVEY]).laws,
-            "counts": [CODES],
+            "weights": sums.design_of(SURVEY).weights([0.5] * SURVEY.size),
+            "law": sums.design_of(SURVEY).law,
+            "counts": CODES,
         },
     ),
     "edge_ldp.sums.estimate_mean": (

@@ -127,9 +127,9 @@ def _epoch(  # noqa: PLR0913, PLR0917 (what a stratum is drawn from)
 
 def _surveyed(survey: Mechanism, values: Ints) -> Floats:
     """Return the law of the survey's codes over all values."""
-    design = design_of([survey])
+    design = design_of(survey)
     masses = np.histogram(values, design.edges)[0] / len(values)
-    return _whole(design.laws[0] @ masses)
+    return _whole(design.law @ masses)
 
 
 def _law(stream: Mechanism, values: Ints) -> Floats:

@@ -37,10 +37,9 @@ def over_cells(
 
 def average_weight(design: SurveyDesign, h: Floats, cell: list[int]) -> Fraction:
     """Return the weights' exact expectation over a cell's integers and every code."""
+    exact = [Fraction(float(w)) for w in design.weights(h)]
     total = Fraction(0)
-    for mechanism, weights in zip(design.mechanisms, design.weights(h), strict=True):
-        exact = [Fraction(float(w)) for w in weights]
-        for value in cell:
-            pairs = zip(mechanism.probabilities(value), exact, strict=True)
-            total += sum((p * w for p, w in pairs), Fraction(0)) / len(cell)
+    for value in cell:
+        pairs = zip(design.survey.probabilities(value), exact, strict=True)
+        total += sum((p * w for p, w in pairs), Fraction(0)) / len(cell)
     return total

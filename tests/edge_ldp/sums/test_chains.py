@@ -8,7 +8,7 @@ import pytest
 
 from edge_ldp import SquareWave
 from edge_ldp.device.channel import Wave, wave
-from edge_ldp.sums.functionals import chained, design_of
+from edge_ldp.sums.functionals import _banded, _inverting, chained
 
 Rows = list[list[Fraction]]
 ODDS = ((3, 2), (65_536 * 3, 65_536), (70_000, 65_536))
@@ -57,7 +57,7 @@ def test_for_every_function_they_are_the_least_unbiased_ones(size: int, c: int) 
         law = law_of(small)
         functions = [[Fraction(int(i == k)) for i in range(size)] for k in range(size)]
         functions.append([Fraction(i * i, 3) for i in range(size)])
-        (found,) = chained(small, np.array(law, np.float64), np.array(functions, np.float64).T)
+        found = chained(small, np.array(law, np.float64), np.array(functions, np.float64).T)
         assert found.shape == (small.code_count, size + 1)
         for column, h in zip(found.T, functions, strict=True):
             wanted = np.array(least(law, h), np.float64)
@@ -70,8 +70,9 @@ def test_they_are_those_of_the_inverse_to_what_that_is_good_for(
     epsilon: int | str, size: int
 ) -> None:
     survey = SquareWave(epsilon=epsilon, low=0, high=43_470, size=size)
-    alone, doubled = design_of([survey]), design_of([survey, survey])  # the second by the inverse
-    h = 1 - np.tri(size, size + 1)
-    (found,), other = alone.weights(h), sum(doubled.weights(h))
+    ((_, _, wave),) = survey.branches
+    assert isinstance(wave, Wave)
+    law, h = _banded(wave), 1 - np.tri(size, size + 1)
+    found, other = chained(wave, law, h), _inverting(law)(h)
     np.testing.assert_allclose(found, other, rtol=0, atol=1e-10 * np.abs(other).max())
-    assert np.abs(alone.laws[0].T @ found - h).max() < 1e-12
+    assert np.abs(law.T @ found - h).max() < 1e-12
