@@ -1,8 +1,9 @@
 """A year of homes' own sums: how long `query` takes, and what they take on the disk.
 
-`python -m benchmarks.year_of_sums [--devices 100000] [--days 28]` fills a SQLite store with a year
-of releases of one stream, as flushes keep them, and prints the median of ten answers of the whole
-year, the time of the whole command, and the bytes of the file.
+`python -m benchmarks.year_of_sums sqlite URL [--devices 100000] [--days 28] [--cells 1]` and so on
+fills stores with a year of releases of one stream, as flushes keep them, and prints the median of
+ten answers of the whole year, what that takes of a CPU, and the time of the whole command. An
+answer reads totals alone, so its time is the same for any devices. URL as in benchmarks.stores.
 """
 
 from __future__ import annotations
@@ -22,12 +23,13 @@ from aggregator.answers.sums_answer import read_sums_answer
 from aggregator.config import parse_config
 from aggregator.counting.records import Changes, KeptSums
 from aggregator.counting.tally import Tally
-from aggregator.store.sqlite.store import SqliteStore
+from benchmarks.stores import open_store, place
 from edge_ldp.device.sums_frame import SumsFrame, encode_sums
 
 if TYPE_CHECKING:
     from aggregator.config import StreamTable
     from aggregator.counting.records import Known
+    from aggregator.store.contract import Store
 
 YEAR = 365
 SPAN, SCALE = 43_470, 527_074
@@ -37,7 +39,7 @@ fleet = "year"
 [broker]
 host = "127.0.0.1"
 [store]
-path = "{path}"
+{store}
 [[streams]]
 name = "power"
 id = 1
@@ -50,43 +52,54 @@ epsilon = 1
 def main() -> None:
     """Fill, ask and print."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("stores", nargs="+", metavar="sqlite|URL")
     parser.add_argument("--devices", type=int, default=100_000)
     parser.add_argument("--days", type=int, default=28)
+    parser.add_argument("--cells", type=int, default=1)
+    parser.add_argument("--groups", type=int, default=1)
     args = parser.parse_args()
-    with tempfile.TemporaryDirectory() as where:
-        path = Path(where) / "year.db"
-        config = parse_config(CONFIG.format(path=path), "year.toml")
-        file = Path(where) / "year.toml"
-        file.write_text(CONFIG.format(path=path))
-        store = SqliteStore.open(path)
-        begun = time.perf_counter()
-        periods = range(20_000 // args.days, 20_000 // args.days + YEAR // args.days)
-        for period in periods:
-            every = (release(at, period, args.days) for at in range(args.devices))
-            made = changes(tuple(every))
-            store.update(frozenset(), frozenset(), 0, partial(given, made))
-        filled = time.perf_counter() - begun
-        took = [asked(store, config.streams[0], args.devices) for _ in range(ASKED)]
-        store.close()
-        words = [sys.executable, "-m", "edge_ldp.cli", "aggregator", "query", "--mode", "sums"]
-        begun = time.perf_counter()
-        subprocess.run([*words, "--no-density", "-c", str(file)], check=True, capture_output=True)
-        whole = time.perf_counter() - begun
-        releases = args.devices * len(periods)
-        size = path.stat().st_size / 1e6
-        sys.stdout.write(f"{releases:,} releases kept in {filled:.0f} s, {size:,.0f} MB\n")
-        told = f"the year's answer {1000 * median(took):.1f} ms, the command {whole:.2f} s\n"
-        sys.stdout.write(told)
+    for name in args.stores:
+        with place(name) as where:
+            measure(where, args)
 
 
-def asked(store: SqliteStore, stream: StreamTable, devices: int) -> float:
-    """Return how long the whole year's answer takes, seconds."""
+def measure(where: str, args: argparse.Namespace) -> None:
+    """Fill one store, ask it, and print."""
+    text = CONFIG.format(store=f'{"url" if "://" in where else "path"} = "{where}"')
+    config = parse_config(text, "year.toml")
+    store = open_store(where, alone=True)
     begun = time.perf_counter()
+    periods = range(20_000 // args.days, 20_000 // args.days + YEAR // args.days)
+    for period in periods:
+        made = changes(tuple(release(at, period, args) for at in range(args.devices)))
+        store.update(frozenset(), frozenset(), 0, partial(given, made))
+    filled = time.perf_counter() - begun
+    took = [asked(store, config.streams[0], args.devices) for _ in range(ASKED)]
+    store.close()
+    wall, cpu = (1000 * median(column) for column in zip(*took, strict=True))
+    with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
+        file.write(text)
+        file.flush()
+        words = [sys.executable, "-m", "edge_ldp.cli", "aggregator", "query", "--mode", "sums"]
+        words += ["--no-density", "-c", file.name]
+        begun = time.perf_counter()
+        subprocess.run(words, check=True, capture_output=True)
+        whole = time.perf_counter() - begun
+    releases = args.devices * len(periods)
+    size = f", {Path(where).stat().st_size / 1e6:,.0f} MB" if "://" not in where else ""
+    sys.stdout.write(f"{releases:,} releases kept in {filled:.0f} s{size}\n")
+    told = f"the year's answer {wall:.1f} ms ({cpu:.1f} of a CPU), the command {whole:.2f} s\n"
+    sys.stdout.write(told)
+
+
+def asked(store: Store, stream: StreamTable, devices: int) -> tuple[float, float]:
+    """Return how long the whole year's answer takes, and its CPU, seconds."""
+    begun = time.perf_counter(), time.process_time()
     asked = {"since_s": None, "until_s": None, "group": None}
     found = read_sums_answer(store, stream, **asked, least=10, enrolled=devices, zone=UTC)
     if found is None or found.whole.homes != devices:
         raise SystemExit("not the homes that were kept")
-    return time.perf_counter() - begun
+    return time.perf_counter() - begun[0], time.process_time() - begun[1]
 
 
 def given(made: Changes, _: Known) -> Changes:
@@ -94,17 +107,18 @@ def given(made: Changes, _: Known) -> Changes:
     return made
 
 
-def release(device: int, period: int, days: int) -> KeptSums:
+def release(device: int, period: int, args: argparse.Namespace) -> KeptSums:
     """Return a home's release of a period."""
-    slots = days * 96
+    days, cells, group = args.days, args.cells, device % args.groups
+    slots = days * 96 // cells
     y = slots * 2000 + (device * 7919 + period * 104_729) % SCALE
-    frame = SumsFrame(
-        *(0, 7, period, period, 900, days, 1, 1, 0, 0, SPAN, SCALE, "W", "power", (slots,), (y,))
-    )
+    sums = "W", "power", (slots,) * cells, (y,) * cells
+    frame = SumsFrame(*(0, 7, period, period, 900, days, cells, 1, 0, 0, SPAN, SCALE, *sums))
     first_s = period * days * 86_400
     end_s = first_s + days * 86_400
     payload = encode_sums(frame)
-    return KeptSums(f"home-{device:07}", "power", first_s, end_s, 0, held=False, payload=payload)
+    name = f"home-{device:07}"
+    return KeptSums(name, "power", first_s, end_s, group, held=False, payload=payload)
 
 
 def changes(kept: tuple[KeptSums, ...]) -> Changes:
