@@ -67,7 +67,7 @@ def _given(
     if least is None:
         text = (
             f"what sums of {stream.name} over {counted(wanted.days, 'day')} in "
-            f"{counted(wanted.cells, 'part')} give away was not measured for such a layout, slot "
+            f"{counted(wanted.cells, 'part')} give away was not measured for such a layout "
             "or connection"
         )
         talk.say(text)
@@ -89,17 +89,16 @@ def _given(
 def _fair(stream: InvitedStream, wanted: InvitedSums, share: Decimal) -> int | None:
     """Return the scale at which sums, and the reports beside them, tell no more than reports.
 
-    What sums tell falls with the square of their noise, what reports tell with their number: so
-    beside them sums have as much more noise as their share is smaller. None: not measured.
+    Than 8 of ε 1 in any 97 quarter hours: what sums tell goes by their noise as an energy, whatever
+    the slot. It falls with the square of that noise, what reports tell with their number: so beside
+    them sums have as much more noise as their share is smaller. None: not measured.
     """
-    if stream.slot_seconds * SLOTS_A_DAY != DAY_S or wanted.block_hours > 1:
-        return None
     scale = fair_scale(wanted.days, wanted.cells, span_w(stream))
-    if scale is None:
+    if scale is None or wanted.block_hours > 1:
         return None
-    if stream.unit == "Wh":
-        scale = -(-scale * stream.slot_seconds // HOUR_S)
-    return int((scale / share).to_integral_value(ROUND_UP))
+    energy = scale * (DAY_S // SLOTS_A_DAY)  # in watt seconds
+    in_unit = -(-energy // (HOUR_S if stream.unit == "Wh" else stream.slot_seconds))
+    return int((in_unit / share).to_integral_value(ROUND_UP))
 
 
 def _own_ceiling(fuse_w: int | None, stream: InvitedStream) -> int | None:

@@ -65,7 +65,6 @@ def test_what_is_given_or_invited_has_the_least_noise_that_its_owner_allows_PLN_
         (POWER, InvitedSums(3, "1")),
         (POWER, InvitedSums(1, "1", cells=24)),
         (POWER, InvitedSums(28, "1", cells=24, block_hours=4)),
-        (replace(POWER, slot_seconds=300), InvitedSums(1, "1")),
         (replace(POWER, ceiling=50_000), InvitedSums(1, "1")),
     ],
 )
@@ -75,6 +74,11 @@ def test_sums_of_which_was_not_measured_what_they_give_away_are_refused_PLN_21(
     with pytest.raises(SetupError, match=r"nothing was written; --give reports, or .*--least-b 1"):
         given(stream, sums)
     assert "was not measured" in capsys.readouterr().out
+
+
+def test_of_shorter_slots_the_noise_is_the_same_energy() -> None:
+    short = replace(POWER, slot_seconds=300)
+    assert given(short, InvitedSums(1, "1")) == ["sums", "1", 1, 3 * FAIR, None]
 
 
 def test_an_energys_noise_is_a_powers_in_its_unit() -> None:

@@ -1,5 +1,6 @@
 """Sums at home: what leaves of a period, once, and what never does, whatever happens meanwhile."""
 
+import time
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -12,7 +13,7 @@ from agent.errors import StorageError
 from agent.state.place import running_path
 from edge_ldp.entropy import system_draw
 from edge_ldp.protocol.released import FIRST_SUMS_KEY
-from tests.agent.samples import SERIES, SLOT_S
+from tests.agent.samples import SERIES, SLOT_S, StillClock
 from tests.agent.summed import BOTH, DAY, MIDNIGHT, SUMS, SumsBench, in_memory, steady
 
 
@@ -293,6 +294,27 @@ def test_a_clock_set_back_adds_no_slot_twice_and_ends_no_period_twice_AGT_36(
     bench.clock.step(-20 * SLOT_S)
     bench.push(*[500] * 21)
     assert [one.n for one in bench.frames] == [(96,)]
+
+
+def test_the_night_of_summer_time_is_of_a_day_like_any_other_AGT_36(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Days are counted from midnight UTC, or so many seconds past it, all year."""
+    night = 1_806_192_000  # 2027-03-28
+    assert night % 86_400 == 0
+    made = []
+    for zone in ("UTC", "Europe/Berlin"):
+        monkeypatch.setenv("TZ", zone)
+        time.tzset()
+        clock = StillClock(night - 10 * SLOT_S)
+        bench = SumsBench(tmp_path / zone[:3], clock=clock, entropy=steady())
+        bench.day()
+        bench.push(None)
+        made += [(one.period, one.n, one.y) for one in bench.frames]
+        bench.journal.close()
+    monkeypatch.undo()
+    time.tzset()
+    assert made == [(night // 86_400, (DAY,), made[0][2])] * 2
 
 
 def test_a_clock_ahead_ends_a_period_early_and_it_is_never_ended_again_AGT_36(
