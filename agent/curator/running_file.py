@@ -30,7 +30,7 @@ AREA = 1 << 18  # 16 streams' states and 1,024 released values take less
 _HEAD = Struct("<8sII32s16s")
 _MAGIC = b"ldp-run1"
 _CHECK_BYTES = 16
-_PASSING = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG}
+_PASSING = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.ENOENT}
 
 
 class RunningFile:
@@ -96,6 +96,7 @@ class RunningFile:
     def _put(self, *parts: tuple[int, bytes]) -> None:
         """Write (place, bytes) in this order, each durable before the next is begun."""
         try:
+            self.path.parent.mkdir(mode=0o700, exist_ok=True)  # a logout takes a user's away
             is_new = not self.path.exists()
             make_closed(self.path, 0o600)
             handle = os.open(self.path, os.O_RDWR | os.O_CLOEXEC)

@@ -73,6 +73,22 @@ def test_where_a_period_cannot_be_stored_it_waits_and_leaves_once_AGT_05(
     assert len(bench.sums.released()) == 1
 
 
+def test_a_place_in_memory_that_a_logout_takes_away_is_made_again_AGT_05(
+    bench: SumsBench, runtime: Path
+) -> None:
+    """Not while what is above it is gone, too: those slots are not added."""
+    bench.push(*[500] * 10)
+    for file in runtime.iterdir():
+        file.unlink()
+    runtime.rmdir()
+    bench.push(*[500] * 10)
+    assert runtime.stat().st_mode & 0o777 == 0o700
+    assert bench.running[0].n == (20,)
+    with pytest.raises(StorageError) as gone:
+        RunningFile(runtime / "a" / "b" / "c").write(b"")
+    assert gone.value.passes
+
+
 @pytest.mark.parametrize("damage", ["torn", "cut", "other"])
 def test_what_runs_and_is_damaged_is_lost_and_nothing_else_AGT_07(
     bench: SumsBench, damage: str
