@@ -15,12 +15,10 @@ from agent.errors import PortError
 from agent.meters.protocols import MODELS, PROTOCOLS
 from agent.meters.reading import Asker, Discarded, Meter, Telegram
 from agent.meters.section import MeterTable
-from agent.meters.unread import Unread
 from agent.ports.meters import hear, make_meter
 from agent.ports.open_port import open_port
 from agent.ports.port import Port
 from firmware_stubs.meters import PtyPort, faults, modbus
-from firmware_stubs.meters.han import FOREIGN
 from firmware_stubs.meters.meter_command import PROTOCOLS as SHOWN
 from firmware_stubs.meters.mode_c import serve_readout
 from firmware_stubs.meters.player import Mangle
@@ -126,48 +124,6 @@ async def test_SER_05_telegrams_glued_together_are_all_read(tmp_path: Path, name
     found, discarded = await passed(tmp_path, name, 20, mangled(name, faults.doubled))
     assert found == [k for k in range(20) for _ in range(2)]
     assert discarded == []
-
-
-@EVERY
-async def test_SER_01_noise_before_each_of_100_telegrams_costs_none(
-    tmp_path: Path, name: str
-) -> None:
-    """Lines know their beginning only by the end of the one before: theirs comes after noise."""
-
-    def after_noise(k: int, shown: bytes) -> bytes:
-        end = b"\n" if name.startswith("lines") else b""
-        junk = faults.noise(k, 1024 if not NEAR else 64)
-        return junk + end + shown
-
-    found, discarded = await passed(tmp_path, name, 100, mangled(name, after_noise))
-    assert found == list(range(100))
-    assert sum(event.size for event in discarded) > 1000
-
-
-@EVERY
-async def test_SER_02_SER_06_flipped_bits_cost_their_own_telegram_and_no_other(
-    tmp_path: Path, name: str
-) -> None:
-    found, discarded = await passed(tmp_path, name, 40, mangled(name, faults.flipped, 0.01))
-    clean = {k for k in range(40) if k % 4 == 0}
-    if CASES[name][1]:
-        assert set(found) <= set(range(40))  # no reading that was not sent
-        assert found == sorted(found)
-    lost = clean - set(found)
-    assert len(lost) <= (2 if name.startswith("lines") else 0)  # a lost line end costs two lines
-    assert discarded
-
-
-@EVERY
-async def test_SER_03_SER_04_broken_off_telegrams_cost_only_themselves(
-    tmp_path: Path, name: str
-) -> None:
-    async def send(far: Far, k: int) -> None:
-        await far.write(faults.cut(k, telegram(name, k)))
-        await asyncio.sleep(1.5 * SILENCE_S if k % 4 == 3 else 0)  # longer than a telegram pauses
-
-    found, _ = await passed(tmp_path, name, 8, send)
-    assert found == [0, 4]
 
 
 @EVERY
@@ -344,19 +300,6 @@ async def test_SER_22_a_meter_that_is_asked_answers_and_falls_silent_and_answers
                     assert values(events[-1])["power"] == 378
                     task.cancel()
                     await asyncio.gather(task, return_exceptions=True)
-
-
-@pytest.mark.parametrize("name", quick("hdlc", *FOREIGN))
-async def test_SER_34_a_format_that_is_not_read_is_named(tmp_path: Path, name: str) -> None:
-    table = MeterTable(port="x", protocol="dsmr")
-    async with wire(tmp_path, table.line) as (path, far), asyncio.timeout(300):
-        with closing(await open_port(path, 115_200, parity="N", data_bits=8)) as port:
-            await far.wait_for_reader()
-            unread = Unread()
-            while not unread.format:
-                await far.write(SHOWN[name](meter_id="x", time_s=T0, import_wh=5, power_w=1))
-                unread.take(await port.read(1.0))
-    assert unread.format == ("ciphered" if name == "p1-encrypted" else name)
 
 
 def test_every_protocol_has_a_case() -> None:

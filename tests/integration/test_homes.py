@@ -176,25 +176,3 @@ async def test_every_day_of_every_home_is_sent_once_and_confirmed(broker: RealBr
     assert set(aggregator.payloads) == {(f"home-{n}", b) for n in range(HOMES) for b in batches}
     assert all(len(copies) == 1 for copies in aggregator.payloads.values())
     assert {states[0] for states in aggregator.states.values()} == {"online"}
-
-
-async def test_prv_02_what_is_not_receipted_is_sent_again_bit_for_bit(broker: RealBroker) -> None:
-    aggregator = ScriptedAggregator(broker, deaf=6 * HOMES)
-    async with working(aggregator):
-        fleet = await play(broker, DAY_S)
-    assert fleet.outbox.pending == 0
-    assert fleet.outbox.resent > 0
-    assert max(len(copies) for copies in aggregator.payloads.values()) > 1
-    assert all(len(set(copies)) == 1 for copies in aggregator.payloads.values())
-
-
-async def test_net_03_a_broker_killed_in_mid_run_loses_nothing(broker: RealBroker) -> None:
-    aggregator = ScriptedAggregator(broker)
-    async with working(aggregator):
-        playing = asyncio.create_task(play(broker, 2 * DAY_S))
-        await asyncio.sleep(0.6)
-        await asyncio.to_thread(broker.restart)
-        fleet = await playing
-    assert fleet.outbox.pending == 0
-    assert len(aggregator.payloads) == HOMES * DAYS
-    assert all(len(set(copies)) == 1 for copies in aggregator.payloads.values())

@@ -23,14 +23,14 @@ from aggregator.answers.plan_view import standing_plan, standing_text
 from aggregator.answers.status_text import status_text
 from aggregator.config import AggregatorConfig, parse_config
 from aggregator.counting.records import Changes
-from aggregator.errors import RivalError, StoreError
+from aggregator.errors import StoreError
 from aggregator.plans import planner
 from aggregator.plans import revision as estimating
 from aggregator.plans.cache import read_recent_counts
 from aggregator.plans.epsilons import epsilon_changes
 from aggregator.plans.publisher import REFUSED, PlanPublisher
 from aggregator.plans.revision import read_revision
-from aggregator.plans.rivals import STEADY_S, Rivals
+from aggregator.plans.rivals import Rivals
 from aggregator.store.contract import PlanRow, RevisionRow, identity
 from aggregator.store.opening import open_session
 from aggregator.store.registry import hold_plan
@@ -204,29 +204,6 @@ async def test_who_was_there_goes_above_another_stores_plan_and_counts_under_it_
     assert codes.tag == plan_tag(other)
     assert "publishes plans of store 0000" in rivals.health(time.monotonic())
     task.cancel()
-
-
-async def test_who_found_another_stores_plan_and_is_answered_ends_NET_27(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("aggregator.plans.publisher.POLL_S", 0.01)
-    link, rivals = FakeLink(), Rivals()
-    rivals.linked(time.monotonic())
-    desk = PlanPublisher(bench.config, Clock(), bench.keeper, rivals=rivals)
-    await desk.load()
-    other = theirs(bench, 5)
-    task = asyncio.create_task(desk.run(link, {TOPIC: other}))
-    await until(lambda: TOPIC in link.published)
-    assert parse_plan(link.published[TOPIC]).epoch == 6
-    assert not rivals.is_sure(time.monotonic() + STEADY_S)
-    desk.hear(TOPIC, other)  # what was retained comes with the subscription
-    desk.hear(TOPIC, link.published[TOPIC])
-    await asyncio.sleep(0.05)
-    assert not task.done()
-    desk.hear(TOPIC, theirs(bench, 7))
-    with pytest.raises(RivalError, match="plans of store 0000"):
-        await task
-    assert link.events == [("publish", TOPIC)]
 
 
 async def test_another_stores_plan_that_asks_what_is_not_configured_is_not_kept(

@@ -132,9 +132,6 @@ def test_a_survey_of_two_branches_is_refused() -> None:
 
 def test_settings_that_make_no_sense_are_refused() -> None:
     counts = meter_counts(WAVE)
-    for wrong in ({"tolerance": -1.0}, {"tolerance": float("nan")}, {"max_iterations": 0}):
-        with pytest.raises(ParameterError, match=r"tolerance|max_iterations"):
-            ems(WAVE, counts, **wrong)
     found = ems(WAVE, counts)
     for share in (float("nan"), -0.001, 1.001):
         with pytest.raises(ParameterError, match="p:"):

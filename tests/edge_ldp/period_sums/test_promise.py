@@ -103,15 +103,6 @@ def test_a_layout_that_is_none_is_refused_by_name(wrong: dict[str, int]) -> None
         PeriodLayout(**{"slot_seconds": 900, "days": 28, "cells": 24, "block": 4, **wrong})
 
 
-@pytest.mark.parametrize(
-    ("window", "span", "epsilon"),
-    [(0, 1, 1), (97, 0, 1), (97, 1 << 47, 1), (97, 1, 0), (97, 1, float("nan")), (97, 1.5, 1)],
-)
-def test_a_promise_that_is_none_is_refused(window: int, span: int, epsilon: float) -> None:
-    with pytest.raises(ParameterError):
-        scale_for(PeriodLayout(900, 28), window, span, epsilon)
-
-
 @pytest.mark.parametrize("layout", [SMALL, SHARED, PeriodLayout(900, 7, 24, 3600)])
 def test_every_slot_is_in_one_period_and_one_cell(layout: PeriodLayout) -> None:
     for period in (0, 3):

@@ -328,6 +328,7 @@ def test_pln_04_theta_of_many_digits_is_refused() -> None:
         (8, 7, "epoch"),
         (1, 513_888 + 1024, None),  # hours since 1970, and a few
         (1, 513_888 + 1025, "early"),
+        (1, 513_888 + 1024 + 24, "early"),
         (1, 513_888 + 1024 + 25, "epoch"),
         (1, 1_000_000_001, "epoch"),
         (None, 7, None),
