@@ -83,6 +83,7 @@ def test_a_late_batch_must_fit_the_slots_of_its_gap() -> None:
     state, outcome = place(placed(1, 2, 5), outside)
     assert outcome.outcome is Outcome.SLOTS
     assert [(g.first, g.last) for g in state.gaps] == [(4, 4)]
+    assert place(state, batch(4))[1].outcome is Outcome.LATE, "it bounds nobody"
 
 
 def test_late_batches_bound_each_other_from_above_too() -> None:
@@ -341,6 +342,9 @@ def test_the_fourth_series_before_is_closed() -> None:
     assert [one.series for one in state.earlier] == [2, 3, 4]
     assert place(state, of_series(1, 1, 100, 100))[1].outcome is Outcome.SERIES
     assert place(state, of_series(2, 1, 200, 200))[1].outcome is Outcome.DUPLICATE
+    late, found = place(state, of_series(2, 2, 250, 260))
+    assert found.outcome is Outcome.LATE
+    assert [one.series for one in late.earlier] == [2, 3, 4]
 
 
 def test_a_number_that_no_device_comes_to_is_outrun_in_a_series_too_AGT_29() -> None:
