@@ -120,8 +120,10 @@ def _epsilon(
 ) -> Decimal:
     """Return the ε that the owner allows; raises SetupError where it refuses every plan."""
     seconds = made.streams[0].slot_seconds
+    shared = sum((one.table.share for one in made.sums.values()), Decimal(0))
+    reports = max(1, int(args.reports * (1 - shared)))  # beside the sums
     if talk.asks:
-        talk.say("\n" + introduced(seconds, args.reports, args.slots))
+        talk.say("\n" + introduced(seconds, reports, args.slots))
     question = "ε of one report: a smaller one hides more, but the fleet's plans must fit it"
     if needed is not None:
         question = f"ε of one report (the fleet's plans need {needed}; smaller hides more)"
@@ -134,7 +136,7 @@ def _epsilon(
         doubt=lambda one: doubt_of_refusing(one, needed) or doubt_of_epsilon(one),
     )
     if not talk.asks and (why := doubt_of_refusing(epsilon, needed)):
-        day = a_day_and_a_month(needed or epsilon, args.reports, args.slots, seconds)
+        day = a_day_and_a_month(needed or epsilon, reports, args.slots, seconds)
         remedy = f"ask the operator for less, or allow it: --epsilon {needed} ({day})"
         raise SetupError(f"setup: {why}; nothing was written; {remedy}")
     return epsilon

@@ -59,6 +59,7 @@ OPTIONS = {  # by which a key is written
     "device.id": "--device",
     "policy.window": "--reports",
     "policy.window.slots": "--slots",
+    "streams[0].sums.days": "--days",
 }
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from agent.commands import found_meter
 from agent.commands.talk import SetupError, Talk
+from agent.config import load_config
 from agent.config.doubts import doubt_of_epsilon
 from agent.main import main
 from edge_ldp.arguments import epsilon_given
@@ -199,6 +200,10 @@ def test_a_file_that_is_there_and_cannot_be_read_is_named_and_another_name_is_no
         ("--seconds nan", "--seconds: expected seconds, above 0 and at most 604800"),
         ("--broker b:x", "--broker, its port: expected a port, 1 to 65535, not 'x'"),
         ("--device A!", "--device: expected 1 to 63 of a-z"),
+        ("--give all", "invalid choice: 'all'"),
+        ("--share 1.5", "--share: expected a part of the window's ε, such as 0.75, not '1.5'"),
+        ("--give sums --least-b 1 --days 400", "--days: expected `int` >= 1 and <= 366"),
+        ("--give sums --days 3", "--give reports, or say how much noise there is at least"),
     ],
 )
 def test_an_option_that_cannot_be_taken_says_what_is_expected(
@@ -216,13 +221,13 @@ def test_an_option_that_cannot_be_taken_says_what_is_expected(
     assert not file.exists()
 
 
-def all_but_epsilon(place: Path) -> list[str]:
+def all_but_epsilon(place: Path, give: str = "--give reports") -> list[str]:
     """Return options that answer every question before that for ε; nothing listens there."""
     password = place / "password"
     password.write_text("x")
     password.chmod(0o600)
     words = "--port /dev/null --fleet f --device d --broker 127.0.0.1:1 --no-tls --username d"
-    words += " --give reports"
+    words += f" {give}"
     return [*words.split(), "--password-file", str(password), "--set", 'protocol = "dsmr"']
 
 
@@ -250,6 +255,21 @@ def test_what_epsilon_means_is_said_before_it_is_asked_for(
     assert asked
     assert "likelier than another: 2.72 with ε 1, 1.65 with ε 0.5, 7.39 with ε 2." in meant
     assert "At most 4 codes leave this home in any 24 h 15 min." in meant
+
+
+def test_beside_sums_fewer_codes_leave_and_that_is_said_before_anything_is_asked(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr("sys.stdin", Terminal("neither\nboth\n7\n1\ny\n"))
+    words = [*all_but_epsilon(tmp_path, give=""), "--ceiling", "17250"]
+    config = tmp_path / "agent.toml"
+    assert main(["setup", "-c", str(config), *words]) == 4  # nothing listens there
+    said = " ".join(capsys.readouterr().out.split())
+    assert "expected reports, sums or both, not 'neither'" in said
+    assert "At most 2 codes leave this home in any 24 h 15 min." in said
+    assert "Every 7 days what power added up to leaves this home once" in said
+    (stream,) = load_config(config).streams
+    assert (stream.mode, stream.sums and stream.sums.days) == ("both", 7)
 
 
 @pytest.mark.parametrize(
