@@ -33,9 +33,9 @@ def placed(
     What lies beside the trial's file comes beside the new one; what lies elsewhere stays there.
     """
     found = {("device", "state"): state}
-    for table in ("broker", "tap"):
+    for table in ("broker", "tap", "meter.access"):
         for key in (*PUBLIC, *SECRET):
-            named = getattr(getattr(config, table), key, None)
+            named = getattr(_table(config, table), key, None)
             if named is None or named.startswith(CREDENTIAL):
                 continue
             path = Path(named).absolute()
@@ -50,8 +50,8 @@ def rewritten(text: str, places: Places) -> str:
     for line in text.split("\n"):
         if header := _TABLE.fullmatch(line):
             table = header[1]
-        key = line.partition("=")[0].strip()
-        path = places.get((table, key))
+        key = f"{table}.{line.partition('=')[0].strip()}".rpartition(".")
+        path = places.get((key[0], key[2]))
         if path is not None and (old := _STRING.search(line)):
             new = json.dumps(path, ensure_ascii=False)
             lines.append(f"{line[: old.start()]}= {new}{line[old.end() :]}")
@@ -62,13 +62,25 @@ def rewritten(text: str, places: Places) -> str:
 
 def relocated(config: AgentConfig, places: Places) -> AgentConfig:
     """Return what a configuration with other paths must say."""
-    changed: dict[str, Any] = {}
+    changed: Any = config
     for (table, key), path in places.items():
-        changed.setdefault(table, {})[key] = path
-    return replace(
-        config,
-        **{table: replace(getattr(config, table), **keys) for table, keys in changed.items()},
-    )
+        changed = _changed(changed, table.split("."), {key: path})
+    made: AgentConfig = changed
+    return made
+
+
+def _table(config: AgentConfig, name: str) -> Any:
+    """Return a table, or one inside another; None where there is none."""
+    found: Any = config
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found
+
+
+def _changed(node: Any, way: list[str], keys: dict[str, Any]) -> Any:
+    if not way:
+        return replace(node, **keys)
+    return replace(node, **{way[0]: _changed(getattr(node, way[0]), way[1:], keys)})
 
 
 class TrialFile:
@@ -107,7 +119,7 @@ class TrialFile:
         """Return the files to be written beside the configuration, what is in each and its mode."""
         found = {}
         for (table, key), path in self._places.items():
-            old = getattr(getattr(self._config, table), key)
+            old = getattr(_table(self._config, table), key)
             if table != "device" and Path(path) != Path(old).absolute():
                 mode = 0o600 if key in SECRET else 0o644
                 found[Path(path)] = (Path(old).read_text(), mode)
@@ -136,7 +148,7 @@ class TrialFile:
     def retire(self) -> Path:
         """Keep the trial's file under another name, and no secret twice; return that name."""
         for (table, key), path in self._places.items():
-            old = getattr(getattr(self._config, table), key)
+            old = getattr(_table(self._config, table), key)
             if key in SECRET and Path(path) != Path(old).absolute():
                 Path(old).unlink(missing_ok=True)
         kept = self.source.with_name(self.source.name + ".before")

@@ -12,11 +12,13 @@ import asyncio
 import json
 import re
 import shlex
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from threading import Event, Thread
 
 import pytest
 
@@ -28,7 +30,8 @@ from edge_ldp.service.broker import Broker
 from edge_ldp.service.clock import kernel_synchronised
 from edge_ldp.service.mqtt import open_link
 from tests import needs
-from tests.integration.conftest import RealBroker
+from tests.integration.certificates import Authority
+from tests.integration.conftest import OPEN, RealBroker, free_port
 from tests.packaging.test_clean_root import DEBIAN, play
 
 ROOT = Path(__file__).parents[2]
@@ -40,6 +43,8 @@ FLEET, SECRET = "village", "right-horse"
 STREAMS = ("power", "apparent_power")
 POWERS = {"linky": "apparent_power"}
 ALL = ("dsmr", "sml", "linky", "iec62056-21", "modbus", "lines")
+DONGLES = ("homewizard-v2", "esphome")
+PRESSES_S = 5.0
 INSTALLING = 2  # commands that come first
 INSTALLED = 'export PATH="$HOME/bin:$PATH"'  # in place of these
 BROKER = """
@@ -120,8 +125,8 @@ def test_every_protocol_is_played() -> None:
 
 
 @contextmanager
-def process(*command: str | Path, log: Path, first: str = "") -> Iterator[str]:
-    """Give the first line that a process says; end it afterwards."""
+def process(*command: str | Path, log: Path, first: str = "") -> Iterator[subprocess.Popen[str]]:
+    """Give a process that has said its first line; end it afterwards."""
     with (
         log.open("ab") as err,
         subprocess.Popen(
@@ -134,7 +139,7 @@ def process(*command: str | Path, log: Path, first: str = "") -> Iterator[str]:
         try:
             said = running.stdout.readline() if running.stdout else ""
             assert said.startswith(first), log.read_text()
-            yield said
+            yield running
         finally:
             running.terminate()
             running.wait(300)
@@ -146,7 +151,7 @@ class Village:
     def __init__(self, directory: Path, make_broker: Callable[[str], RealBroker]) -> None:
         self.directory = directory
         program = needs.program("mosquitto_passwd")
-        for at, name in enumerate(("aggregator", *ALL)):
+        for at, name in enumerate(("aggregator", *ALL, *DONGLES)):
             new = ["-c"] if at == 0 else []
             subprocess.run([program, "-b", *new, directory / "passwords", name, SECRET], check=True)
         (directory / "aggregator.password").write_text(SECRET)
@@ -154,6 +159,7 @@ class Village:
         rights = (ROOT / "config" / "acl").read_text().replace("v1/demo/", f"v1/{FLEET}/")
         (directory / "acl").write_text(rights)
         self.port = make_broker(BROKER.format(directory)).port
+        self.own = make_broker(OPEN).port  # a household's
         self.config = directory / "aggregator.toml"
         text = AGGREGATOR.format(fleet=FLEET, port=self.port, directory=directory)
         for number, name in enumerate(STREAMS, 1):
@@ -177,12 +183,42 @@ class Village:
             asyncio.run(self._planned())  # a household comes when its fleet is there
             ports = {}
             for protocol in protocols:
+                if protocol in DONGLES:
+                    ports[protocol] = stack.enter_context(self._dongle(protocol))
+                    continue
                 link, log = self.directory / protocol, self.directory / f"{protocol}.log"
                 meter = ("simulate", "meter", "--link", link, "--protocol", protocol)
                 step = ("--data", "constant:378", "--step", "1")
                 stack.enter_context(process(*meter, *step, log=log, first="meter at"))
                 ports[protocol] = str(link.readlink())  # of this kernel, also in a root
             yield ports
+
+    @contextmanager
+    def _dongle(self, product: str) -> Iterator[str]:
+        """Run a product; give its address. Somebody presses its button again and again."""
+        command = ("simulate", "meter", "--product", product, "--data", "constant:378")
+        where: tuple[str, ...] = ("--broker", str(self.own))
+        address = f"mqtt://127.0.0.1:{self.own}"
+        if product == "homewizard-v2":
+            pair = Authority(self.directory / "own").issue("appliance", "appliance")
+            file, port = self.directory / "own.pem", free_port()
+            file.write_bytes(pair.cert.read_bytes() + pair.key.read_bytes())
+            where, address = (
+                ("--listen", str(port), "--tls", str(file)),
+                f"https://127.0.0.1:{port}",
+            )
+        log, over = self.directory / f"{product}.log", Event()
+        with process(*command, *where, "--step", "1", log=log, first="meter at") as running:
+
+            def press() -> None:
+                while not over.wait(PRESSES_S):
+                    running.send_signal(signal.SIGUSR1)
+
+            pressing = Thread(target=press)
+            if product == "homewizard-v2":
+                pressing.start()
+            yield address
+            over.set()
 
     async def _planned(self) -> None:
         """Return once the broker holds the plans of all streams."""
@@ -208,6 +244,8 @@ class Village:
     ) -> str:
         """Return the page's commands as one script; `first`: those of its first block."""
         *before, run = first
+        if protocol in DONGLES:  # which are asked as seldom as no fleet's slots last here
+            before.append("sed -i 's/^port = \"https.*/&\\npoll_ms = 200/' agent.toml")
         if protocol == "lines":  # what setup says to add, with the name of what is the power
             setup = before.pop()
             before += [
@@ -264,7 +302,8 @@ def is_well(said: str) -> None:
 @pytest.mark.integration
 @pytest.mark.timeout(MOST_S)
 @pytest.mark.parametrize(
-    "protocol", [ALL[0], *(pytest.param(one, marks=pytest.mark.slow) for one in ALL[1:])]
+    "protocol",
+    [ALL[0], *(pytest.param(one, marks=pytest.mark.slow) for one in (*ALL[1:], *DONGLES))],
 )
 def test_the_pages_commands_lead_to_a_counted_report_and_a_service_that_goes_on_AGT_31(
     tmp_path: Path, make_broker: Callable[[str], RealBroker], protocol: str
@@ -306,7 +345,7 @@ def test_in_a_clean_debian_each_protocol_is_counted_within_ten_minutes(
     tmp_path: Path, make_broker: Callable[[str], RealBroker], suite: str
 ) -> None:
     village, commands = Village(tmp_path, make_broker), with_clock(blocks()[0])
-    with village.living(*ALL) as ports:
+    with village.living(*ALL, *DONGLES) as ports:
         scripts = [
             village.script(
                 one,
@@ -316,13 +355,13 @@ def test_in_a_clean_debian_each_protocol_is_counted_within_ten_minutes(
                 in_clone=True,
                 service=as_service(installs=True) if one == ALL[0] else "",
             )
-            for one in ALL
+            for one in (*ALL, *DONGLES)
         ]
         done = play(suite, "", *(f"sh -c {shlex.quote(script)}" for script in scripts))
     sys.stdout.write(done.stdout)
     assert done.returncode == 0, done.stdout[-8000:]
     spent_s = [int(text) for text in re.findall(r"counted after (\d+) s", done.stdout)]
-    assert len(spent_s) == len(ALL)
+    assert len(spent_s) == len(ALL) + len(DONGLES)
     assert max(spent_s) <= MOST_S, spent_s
     goes_on(done.stdout)
     for said in re.split(r"counted after \d+ s", done.stdout)[1:]:

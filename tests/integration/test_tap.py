@@ -18,8 +18,12 @@ from agent.meters.reading import Reading, Telegram
 from agent.tap.link import Tap
 from agent.tap.messages import LocalReading
 from edge_ldp.service.mqtt import Broker, Message, open_link
-from tests.agent.samples import DEVICE, make_config, make_plan
+from firmware_stubs.meters import Series, play
+from firmware_stubs.meters.products import TWINS
+from firmware_stubs.meters.twin import TopicTwin
+from tests.agent.samples import DEVICE, SLOT_S, make_config, make_plan
 from tests.integration.agent_bench import (
+    METER,
     PATIENT,
     Agent,
     fast_clock,
@@ -36,11 +40,20 @@ TABLE = '[tap]\nhost = "{}"\nport = {}\nallow_plaintext = true\ninterval_s = 1\n
 MARKER = re.compile(rb"(?<![0-9a-f])0*3\.?1410*(?![0-9a-f])")  # no part of a number that is drawn
 
 
-class Marked(Agent):
-    """An agent whose meter always shows the marker."""
+class Sourced(Agent):
+    """An agent whose meter tells by the broker of the tap, and always the marker."""
+
+    def __init__(self, directory: Path, broker: RealBroker, own: RealBroker, tables: str) -> None:
+        super().__init__(directory, broker, fast_clock(200), tables=tables)
+        self.source = TopicTwin(TWINS["esphome"], "127.0.0.1", own.port)
+        text = self.config.read_text()
+        self.config.write_text(text.replace(str(self.port.link), self.source.name))
 
     async def play(self, powers_w: Callable[[int], int] = lambda _: MARKER_W) -> None:
-        await super().play(powers_w)
+        await self.source.plug()
+        start_s = int(self.clock.now() // SLOT_S + 1) * SLOT_S
+        powers = map(powers_w, range(10**6))
+        await play(self.source, Series(powers, start_s, SLOT_S, METER), self.clock)
 
 
 @asynccontextmanager
@@ -63,13 +76,16 @@ async def hearing(broker: RealBroker) -> AsyncIterator[list[Message]]:
         await link.close()
 
 
-async def test_readings_reach_the_household_and_nothing_else_PRV_03_PRV_27(
+async def test_readings_reach_the_household_and_nothing_else_PRV_03_PRV_27_PRV_28(
     tmp_path: Path, broker: RealBroker, make_broker: Callable[[str], RealBroker]
 ) -> None:
-    """A marker in every telegram: found at the tap and the share, and nowhere outside of them."""
+    """A marker in every telegram: found at the tap and the share, and nowhere outside of them.
+
+    The readings come from the very broker that the tap tells them to.
+    """
     own, share_port = make_broker(OPEN), free_port()
     tables = TABLE.format("127.0.0.1", own.port) + f"[share]\nport = {share_port}\n"
-    agent = Marked(tmp_path / "a", broker, fast_clock(200), tables=tables)
+    agent = Sourced(tmp_path / "a", broker, own, tables)
     async with (
         hearing(broker) as outside,
         hearing(own) as inside,
@@ -88,7 +104,8 @@ async def test_readings_reach_the_household_and_nothing_else_PRV_03_PRV_27(
         await until(lambda: any(m.payload == b"offline" for m in inside))
     configs = [m for m in inside if m.topic.endswith("/config")]
     assert {m.topic for m in configs} >= {f"homeassistant/sensor/edge-ldp-{DEVICE}/power/config"}
-    assert all(b"edge-ldp/v1" not in m.topic.encode() for m in inside)
+    ours = ("homeassistant/", "edge-ldp-tap/", agent.source.name.rpartition(f"{own.port}/")[2])
+    assert all(m.topic.startswith(ours) for m in inside)
     assert not any(m.topic.startswith(("homeassistant", "edge-ldp-tap")) for m in outside)
     reports = [m for m in outside if "/report/" in m.topic]
     assert reports

@@ -10,6 +10,7 @@ from agent.commands.going_on import TrialFile, rewritten
 from agent.commands.talk import SetupError
 from agent.config import parse_config
 from agent.main import main
+from agent.meters.section import AccessTable
 from agent.state.journal import Journal
 from tests.agent.samples import config_text
 from tests.agent.state.test_journal import content, fill
@@ -27,7 +28,14 @@ def trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     file = home / "agent.toml"
     broker = f'username = "home-7"  # ours\npassword_file = "{home}/agent.password"\n'
     port = free_port()  # nothing listens there
-    file.write_text(config_text(home / "home-7.db", broker_port=port, broker=broker))
+    source = f"https://127.0.0.1:{port}/t"
+    access = f'access.token_file = "{home}/agent.meter-token"'
+    text = config_text(
+        home / "home-7.db", broker_port=port, broker=broker, port=source, meter=access
+    )
+    file.write_text(text)
+    (home / "agent.meter-token").write_text(SECRET)
+    (home / "agent.meter-token").chmod(0o600)
     (home / "agent.password").write_text(SECRET)
     (home / "agent.password").chmod(0o600)
     fill(Journal(home / "home-7.db")).close()
@@ -69,15 +77,18 @@ def test_a_trial_goes_on_with_its_ledger_its_policy_and_its_password_AGT_31(
     new = parse_config((where / "agent.toml").read_text(), "new")
     assert new.device.state == str(where / "state" / "home-7.db")
     assert new.broker.password_file == str(where / "agent.password")
-    assert (new.policy, new.streams, new.meter) == (old.policy, old.streams, old.meter)
-    assert (where / "agent.password").read_text() == SECRET
-    assert (where / "agent.password").stat().st_mode & 0o777 == 0o600
+    assert (new.policy, new.streams) == (old.policy, old.streams)
+    assert new.meter is not None
+    assert new.meter.access == AccessTable(token_file=str(where / "agent.meter-token"))
+    for name in ("agent.password", "agent.meter-token"):
+        assert (where / name).read_text() == SECRET
+        assert (where / name).stat().st_mode & 0o777 == 0o600
+        assert not (trial.parent / name).exists()  # no secret twice
     assert "# ours" in (where / "agent.toml").read_text()
     with closing(Journal(Path(new.device.state))) as journal:
         assert content(journal) == before
     assert not trial.exists()
     assert trial.with_name("agent.toml.before").exists()
-    assert not (trial.parent / "agent.password").exists()  # no secret twice
     assert not (trial.parent / "home-7.db").exists()
 
 
@@ -181,7 +192,7 @@ def test_files_elsewhere_stay_where_they_are_AGT_31(trial: Path, tmp_path: Path)
     old = f"{trial.parent}/agent.password"
     trial.write_text(trial.read_text().replace(old, "../secrets/agent.password"))
     moved = TrialFile(trial, tmp_path / "etc" / "agent.toml", "/var/lib/edge-ldp/home-7.db")
-    assert moved.files() == {}
+    assert {*moved.files()} == {tmp_path / "etc" / "agent.meter-token"}  # which lies beside
     assert Path(moved.config.broker.password_file or "").resolve() == elsewhere / "agent.password"
     assert Path(moved.config.broker.password_file or "").is_absolute()
 

@@ -76,6 +76,8 @@ async def test_SER_41_json_in_many_lines_is_one_reading_and_what_is_none_costs_n
         with closing(await open_meter(table)) as port:
             for payload in (
                 *(spread % 7, b"", b"<html>", b'{"ENERGY":{"Power":NaN}}', b"\xff\xfe", b"{" * 999),
+                *((spread % 9).decode().encode("utf-16"), b"\xef\xbb\xbf" + spread % 9),
+                *(spread % 9 * 2, b'{"ENERGY": {"Power": "9 W"}}', b'{"ENERGY": {"Power": 9}'),
                 *(spread[:20], b" " * MOST_BYTES + b"x", spread % 8, spread % 8),
             ):
                 await link.publish(TOPIC, payload)
