@@ -125,9 +125,9 @@ ROOMS = {
     "agent/ports": Room(
         "serial and network ports, pages and topics: opened, probed, recorded",
         "edge_ldp/service agent agent/meters",
-        "serial",
-        io="at_address.py letting_in.py meters.py network_port.py open_port.py page_port.py port.py"
-        " probe.py recorder.py serial_port.py topic_port.py",
+        "serial zeroconf",
+        io="announced.py at_address.py letting_in.py meters.py network_port.py open_port.py"
+        " page_port.py port.py probe.py recorder.py serial_port.py topic_port.py",
     ),
     "agent/state": Room(
         "the one owner of the disk: claim and commit, plans, batches",

@@ -16,13 +16,16 @@ from agent.commands.talk import SetupError, Talk
 from agent.config import parse_meter
 from agent.meters.port_names import host_of
 from agent.meters.reading import UNITS
+from edge_ldp.extras import pip_install
 
 if TYPE_CHECKING:
     from agent.meters.section import AccessTable
     from agent.ports.findings import Found
 
 Lines = tuple[str, ...]
+LISTENED_S = 4.0
 _ACCESS = "access."
+_FINDS = f"to have dongles found by themselves: {pip_install('edge-ldp-agent[find]')}"
 _NO_PORT = (
     "setup: no serial port was found; plug the meter's adapter in, or name it: --port "
     "/dev/ttyUSB0, a dongle: --port http://ITS-ADDRESS, or your broker: --port mqtt://ITS-ADDRESS"
@@ -58,7 +61,7 @@ def found_meter(
 
 
 def _ports(talk: Talk) -> list[str]:
-    found = list_ports()
+    found = list_ports() or _announced(talk)
     if not found:
         raise SetupError(_NO_PORT)
     for number, port in enumerate(found, 1):
@@ -69,6 +72,21 @@ def _ports(talk: Talk) -> list[str]:
     if chosen.isdecimal() and 1 <= int(chosen) <= len(found):
         return [found[int(chosen) - 1]["path"]]
     return [port["path"] for port in found] if chosen == "all" else [chosen]
+
+
+def _announced(talk: Talk) -> list[dict[str, str]]:
+    """Return the products that say in the network that they are there, as ports."""
+    from agent.ports import announced  # noqa: PLC0415 (memory: rarely asked)
+
+    try:
+        found = asyncio.run(announced.announced_products(LISTENED_S))
+    except ModuleNotFoundError:
+        raise SetupError(f"{_NO_PORT}; {_FINDS}") from None
+    except OSError:
+        return []
+    if found:
+        talk.say("no serial port; these are in the network, by their own word:")
+    return [{"path": address, "description": name} for address, name in found]
 
 
 def _at_address(

@@ -76,7 +76,7 @@ async def hearing(broker: RealBroker) -> AsyncIterator[list[Message]]:
         await link.close()
 
 
-async def test_readings_reach_the_household_and_nothing_else_PRV_03_PRV_27_PRV_28(
+async def test_readings_reach_the_household_and_nothing_else_PRV_03_PRV_27_PRV_30(
     tmp_path: Path, broker: RealBroker, make_broker: Callable[[str], RealBroker]
 ) -> None:
     """A marker in every telegram: found at the tap and the share, and nowhere outside of them.

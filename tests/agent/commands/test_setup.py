@@ -30,6 +30,16 @@ class Terminal(io.StringIO):
         return True
 
 
+async def nowhere(*_: object) -> list[tuple[str, str]]:
+    raise OSError
+
+
+def without_ports(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let there be neither a serial port nor a network."""
+    monkeypatch.setattr(found_meter, "list_ports", list)
+    monkeypatch.setattr("agent.ports.announced.announced_products", nowhere)
+
+
 def test_an_input_that_ends_is_told_and_that_nothing_was_written(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -44,7 +54,7 @@ def test_enter_is_the_answer_none_where_that_is_offered(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     monkeypatch.setattr("sys.stdin", Terminal("\n"))
-    monkeypatch.setattr(found_meter, "list_ports", list)
+    without_ports(monkeypatch)
     assert main(["setup", "-c", f"{tmp_path}/agent.toml"]) == 4
     shown = capsys.readouterr()
     assert shown.out == "the invitation's file or text (Enter: none, I know the broker): "
@@ -65,7 +75,7 @@ def test_whose_meter_it_is_is_asked_until_it_is_answered(
 def test_a_machine_without_a_serial_port_is_told_what_to_do(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: object
 ) -> None:
-    monkeypatch.setattr(found_meter, "list_ports", list)
+    without_ports(monkeypatch)
     options = ("--broker", "localhost", "--device", DEVICE, "--yes")
     assert main(["setup", "-c", f"{tmp_path}/agent.toml", *options]) == 4
     assert capsys.readouterr().err.endswith(
@@ -77,7 +87,7 @@ def test_a_machine_without_a_serial_port_is_told_what_to_do(
 def test_AGT_37_an_invitation_that_ran_out_is_refused_by_its_date(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(found_meter, "list_ports", list)
+    without_ports(monkeypatch)
     text = replace(INVITED, expires_s=1_700_000_000).to_text()
     assert main(["setup", "-c", f"{tmp_path}/agent.toml", "--yes", "--invitation", text]) == 4
     said = capsys.readouterr().err
@@ -129,7 +139,7 @@ def shows_a_piece(said: str, text: str) -> bool:
 @pytest.fixture
 def portless(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """Give the directory of a machine without ports."""
-    monkeypatch.setattr(found_meter, "list_ports", list)
+    without_ports(monkeypatch)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
