@@ -9,7 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from fractions import Fraction
@@ -44,6 +44,7 @@ from tests.agent.samples import (
 )
 from tests.processes import run_told
 
+Says = Callable[..., str]
 EDGE_LDP = (sys.executable, "-m", "edge_ldp.cli")
 
 
@@ -58,11 +59,20 @@ def config(tmp_path: Path) -> Path:
     return file
 
 
-def test_check_says_in_words_what_a_configuration_means(
-    config: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["check", "-c", str(config)]) == 0
-    shown = capsys.readouterr().out
+@pytest.fixture
+def says(config: Path, capsys: pytest.CaptureFixture[str]) -> Says:
+    """Give what runs a command on the configuration and returns what it prints or complains of."""
+
+    def run(*words: str, code: int = 0) -> str:
+        assert main([words[0], "-c", str(config), *words[1:]]) == code
+        heard = capsys.readouterr()
+        return heard.err if code else heard.out
+
+    return run
+
+
+def test_check_says_in_words_what_a_configuration_means(says: Says) -> None:
+    shown = says("check")
     assert "8 in any 97 slots" in shown
     assert re.search(r"epsilon_per_window +7\.99", shown)
     assert re.search(r"epsilon_per_day +7\.17", shown)
@@ -71,18 +81,16 @@ def test_check_says_in_words_what_a_configuration_means(
 
 @pytest.mark.parametrize("name", ["check", "explain"])
 def test_check_and_explain_say_how_reports_are_counted_and_when_they_end(
-    config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+    config: Path, tmp_path: Path, says: Says, name: str
 ) -> None:
     """AGT-22, AGT-23 and AGT-27 in the words of a household."""
     Journal(tmp_path / "state.db").close()
-    assert main([name, "-c", str(config)]) == 0
-    shown = " ".join(capsys.readouterr().out.split())
+    shown = " ".join(says(name).split())
     assert "counted from 1970 (UTC); another length begins a new window" in shown
     assert "at most 8 reports in 97 slots of elapsed time, too, whatever the clock says" in shown
     assert "lifetime" not in shown
     config.write_text(config.read_text() + "[policy.lifetime]\nreports = 9000\nepsilon = 2000\n")
-    assert main([name, "-c", str(config)]) == 0
-    shown = " ".join(capsys.readouterr().out.split())
+    shown = " ".join(says(name).split())
     assert re.search("lifetime:? 9,000 reports or ε = 2000, then silence", shown)
 
 
@@ -98,9 +106,8 @@ def test_one_of_a_kind_takes_no_s(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "1 report, then silence" in shown
 
 
-def test_check_speaks_json_too(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["check", "-c", str(config), "--json"]) == 0
-    facts = json.loads(capsys.readouterr().out)
+def test_check_speaks_json_too(says: Says) -> None:
+    facts = json.loads(says("check", "--json"))
     assert facts["device"] == "street/home-7"
     assert facts["streams"] == "power"
     assert facts["epsilon_per_report"] == pytest.approx(1, abs=1e-4)
@@ -148,22 +155,21 @@ def test_wrong_usage_exits_with_2(args: list[str], capsys: pytest.CaptureFixture
 
 
 def test_check_and_run_refuse_a_certificate_that_is_none(
-    config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    config: Path, tmp_path: Path, says: Says
 ) -> None:
     (tmp_path / "ca.pem").write_text("no certificate")
     text = config.read_text()
     lines = f'[broker]\ntls = true\nca_file = "{tmp_path / "ca.pem"}"\n'
     config.write_text(text.replace("[broker]\n", lines))
     for name in ("check", "run"):
-        assert main([name, "-c", str(config)]) == 2
-        assert "broker.ca_file: expected a file that can be used" in capsys.readouterr().err
+        assert "broker.ca_file: expected a file that can be used" in says(name, code=2)
     lines = '[broker]\ntls = true\nca_file = "credential:ca"\n'
     config.write_text(text.replace("[broker]\n", lines))
     assert main(["check", "-c", str(config)]) == 0
 
 
 def test_a_password_file_that_others_may_read_stops_check_and_run_AGT_12(
-    config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    config: Path, tmp_path: Path, says: Says
 ) -> None:
     secret = tmp_path / "password"
     secret.write_text(SECRET)
@@ -171,26 +177,21 @@ def test_a_password_file_that_others_may_read_stops_check_and_run_AGT_12(
     lines = f'[broker]\nusername = "me"\npassword_file = "{secret}"\n'
     config.write_text(config.read_text().replace("[broker]\n", lines))
     for name in ("check", "run"):
-        assert main([name, "-c", str(config)]) == 2
-        shown = capsys.readouterr().err
+        shown = says(name, code=2)
         assert "chmod 600" in shown
         assert SECRET not in shown
 
 
 def test_status_of_a_device_that_never_ran_is_an_error_and_creates_nothing(
-    config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    config: Path, tmp_path: Path, says: Says
 ) -> None:
-    assert main(["status", "-c", str(config)]) == 4
-    assert f"{tmp_path / 'state.db'}: there is no state" in capsys.readouterr().err
+    assert f"{tmp_path / 'state.db'}: there is no state" in says("status", code=4)
     assert list(tmp_path.iterdir()) == [config]
 
 
-def test_status_of_a_stopped_device_is_shown(
-    config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_status_of_a_stopped_device_is_shown(tmp_path: Path, says: Says) -> None:
     Journal(tmp_path / "state.db").close()
-    assert main(["status", "-c", str(config), "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    told = json.loads(says("status", "--json"))
     assert told.pop("reporting").startswith("no ledger yet")
     assert told == {
         "health": "stopped",
@@ -206,15 +207,12 @@ def test_status_of_a_stopped_device_is_shown(
         "epsilon_spent": 0.0,
         "plans": {"power": None},
     }
-    assert main(["status", "-c", str(config)]) == 0
-    shown = capsys.readouterr().out
+    shown = says("status")
     assert "reports_ever" in shown
     assert "plan of power           none yet, so nothing is reported" in shown
 
 
-def test_what_rounding_adds_to_a_day_is_said_and_is_the_most_that_it_adds(
-    config: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_rounding_adds_to_a_day_is_said_and_is_the_most_that_it_adds(says: Says) -> None:
     """All pairs of readings in tenths: a slot's mean, and a register's rise, whole and exact."""
     tenths = range(40)
     whole = [rounded(tenth * NANO // 10) for tenth in tenths]
@@ -226,8 +224,7 @@ def test_what_rounding_adds_to_a_day_is_said_and_is_the_most_that_it_adds(
     told = rounding(["W", "Wh"])
     assert "a day without gaps is wrong by at most 24 Wh" in told["W"]["rounding"]
     assert "a day without gaps is wrong by at most 1 Wh" in told["Wh"]["rounding"]
-    assert main(["check", "-c", str(config)]) == 0
-    shown = capsys.readouterr().out
+    shown = says("check")
     assert "to whole W: a day without gaps is wrong by at most 24 Wh, before any noise" in shown
 
 
@@ -248,36 +245,30 @@ def test_a_strict_status_fails_unless_an_agent_runs_and_is_well(
 
 
 def test_status_shows_each_streams_plan_and_what_was_made(
-    config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    config: Path, tmp_path: Path, says: Says
 ) -> None:
     plan = make_plan(3)
     with closing(Journal(tmp_path / "state.db")) as journal:
         journal.save_plan(StoredPlan("power", plan.epoch, plan.to_json()))
-    assert main(["status", "-c", str(config)]) == 0
-    assert "plan of power           epoch 3, θ 1000 W\n" in capsys.readouterr().out
-    assert main(["status", "-c", str(config), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)["plans"]
+    assert "plan of power           epoch 3, θ 1000 W\n" in says("status")
+    found = json.loads(says("status", "--json"))["plans"]
     in_force = {"epoch": 3, "theta": 1000, "unit": "W", "issued_s": plan.issued_s}
     assert found == {"power": {**in_force, "refused": None}}
     allowed = config.read_text()
     config.write_text(allowed.replace("[policy]\n", "[policy]\nepsilon = 0.5\n"))
-    assert main(["status", "-c", str(config)]) == 0
-    shown = capsys.readouterr().out
+    shown = says("status")
     assert "epoch 3, θ 1000 W; refused: ratio, e^" in shown
     assert "(the plan asks ε 1, this home allows 0.5); so nothing is reported\n" in shown
     config.write_text(allowed)
     with closing(Journal(tmp_path / "state.db")) as journal:
         journal.save_plan(StoredPlan("power", 4, b"{}"))
-    assert main(["status", "-c", str(config)]) == 0
-    assert "none yet" in capsys.readouterr().out
+    assert "none yet" in says("status")
 
 
 # explain
 
 
-def test_a_house_is_told_what_left_it_and_what_waits(
-    config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_house_is_told_what_left_it_and_what_waits(tmp_path: Path, says: Says) -> None:
     plan = make_plan(3)
     now_slot = int(time.time()) // SLOT_S
     ledger = replace(open_ledger(WINDOW, now_slot - 400, lambda n: n // 2), silent_until=0)
@@ -291,13 +282,11 @@ def test_a_house_is_told_what_left_it_and_what_waits(
             begun(plan.stream_id),
         )
         journal.commit(Claim(charged, reports[2:]), [])
-    assert main(["explain", "-c", str(config)]) == 0
-    shown = capsys.readouterr().out
+    shown = says("explain")
     assert "power: 3 made, 0 arrived, 2 sent (no receipt yet), 1 waiting here, 0" in shown
     assert shown.count("read alone:") == 3
     assert shown.count("not sent yet") == 1
-    assert main(["explain", "-c", str(config), "--json"]) == 0
-    assert [row["code"] for row in json.loads(capsys.readouterr().out)["kept"]] == [0, 1, 2]
+    assert [row["code"] for row in json.loads(says("explain", "--json"))["kept"]] == [0, 1, 2]
 
 
 # ledger
@@ -331,20 +320,19 @@ def files_in(directory: Path) -> dict[str, tuple[bytes, int]]:
     }
 
 
-def shown_ledger(config: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
-    assert main(["ledger", "-c", str(config), "--json"]) == 0
-    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+def shown_ledger(says: Says) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(says("ledger", "--json"))
     return found
 
 
 def test_the_ledger_of_a_stopped_device_is_shown_and_nothing_is_touched_PRV_11(
-    config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    config: Path, tmp_path: Path, says: Says, capsys: pytest.CaptureFixture[str]
 ) -> None:
     journal = Journal(tmp_path / "state.db")
     journal.save_ledger(spent_ledger())
     journal.close()
     before = files_in(tmp_path)
-    facts = shown_ledger(config, capsys)
+    facts = shown_ledger(says)
     assert facts["total"] == {
         "reports": 31,
         "epsilon": pytest.approx(30 * E1.epsilon + E2.epsilon, abs=1e-6),
@@ -359,34 +347,32 @@ def test_the_ledger_of_a_stopped_device_is_shown_and_nothing_is_touched_PRV_11(
 
 
 def test_a_stopped_device_whose_silence_is_over_does_not_claim_to_report(
-    config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, says: Says
 ) -> None:
     with closing(Journal(tmp_path / "state.db")) as journal:
         journal.save_ledger(spent_ledger())
-    assert main(["status", "-c", str(config)]) == 0
-    shown = capsys.readouterr().out
+    shown = says("status")
     assert "health                  stopped\n" in shown
     assert "reporting               not while the agent is stopped\n" in shown
 
 
 def test_the_ledger_is_shown_beside_a_running_agent_which_goes_on_AGT_14(
-    config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, says: Says
 ) -> None:
     journal = Journal(tmp_path / "state.db")
     held = spent_ledger()
     journal.save_ledger(held)
     before = files_in(tmp_path)
-    assert shown_ledger(config, capsys)["total"]["reports"] == 31
+    assert shown_ledger(says)["total"]["reports"] == 31
     assert files_in(tmp_path) == before
     journal.save_ledger(charge(held, held.floor + 1, held.day, [E1]))
-    assert shown_ledger(config, capsys)["total"]["reports"] == 32
+    assert shown_ledger(says)["total"]["reports"] == 32
 
 
 def test_the_ledger_of_a_device_that_never_ran_says_so_and_creates_nothing(
-    config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    config: Path, tmp_path: Path, says: Says
 ) -> None:
-    assert main(["ledger", "-c", str(config)]) == 4
-    said = capsys.readouterr().err
+    said = says("ledger", code=4)
     assert f"{tmp_path / 'state.db'}: there is no state, so nothing is known of what was" in said
     assert "nothing was spent" not in said
     assert "no agent ran with it yet, or it was deleted; the agent begins with a silence" in said
@@ -394,17 +380,15 @@ def test_the_ledger_of_a_device_that_never_ran_says_so_and_creates_nothing(
     assert list(tmp_path.iterdir()) == [config]
 
 
-def test_a_state_without_a_ledger_has_spent_nothing_yet(
-    config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_state_without_a_ledger_has_spent_nothing_yet(tmp_path: Path, says: Says) -> None:
     Journal(tmp_path / "state.db").close()
-    facts = shown_ledger(config, capsys)
+    facts = shown_ledger(says)
     assert (facts["state"], facts["total"]["reports"], facts["ratios"]) == ("none", 0, [])
 
 
 @pytest.mark.parametrize("damage", ["junk", "empty", "directory", "other version"])
 def test_a_state_that_cannot_be_read_exits_with_4_and_one_line(
-    config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], damage: str
+    tmp_path: Path, says: Says, damage: str
 ) -> None:
     state = tmp_path / "state.db"
     if damage == "directory":
@@ -415,24 +399,20 @@ def test_a_state_that_cannot_be_read_exits_with_4_and_one_line(
     else:
         state.write_bytes(b"x" * 5000 if damage == "junk" else b"")
     before = files_in(tmp_path) if damage != "directory" else {}
-    assert main(["ledger", "-c", str(config)]) == 4
-    said = capsys.readouterr().err
+    said = says("ledger", code=4)
     assert said.startswith(f"edge-ldp agent: {state}: ")
     assert said.count("\n") == 1
     assert not before or files_in(tmp_path) == before
 
 
-def test_a_damaged_ledger_is_not_shown_as_nothing_spent(
-    config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_damaged_ledger_is_not_shown_as_nothing_spent(tmp_path: Path, says: Says) -> None:
     journal = Journal(tmp_path / "state.db")
     journal.save_ledger(spent_ledger())
     with journal.reading() as db:
         db.execute("UPDATE ledger SET value = x'7b7d'")
     journal.close()
     for command in ("ledger", "status"):
-        assert main([command, "-c", str(config)]) == 4
-        assert "nothing is known of what was spent until now" in capsys.readouterr().err
+        assert "nothing is known of what was spent until now" in says(command, code=4)
 
 
 # randomness
@@ -674,7 +654,7 @@ def test_the_manager_hears_when_the_agent_is_ready_how_it_is_and_when_it_stops(
 
 
 def test_a_silence_after_a_wrong_clock_shows_in_status_ledger_and_check_AGT_23(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, says: Says
 ) -> None:
     """The state's clock was in 2060 for one slot; every command reads today's."""
     clock = StillClock(2_840_400_000)
@@ -688,8 +668,7 @@ def test_a_silence_after_a_wrong_clock_shows_in_status_ledger_and_check_AGT_23(
         ("ledger", "UTC: the clock had been ahead"),
         ("check", "silent_because          the clock had been ahead"),
     ):
-        assert main([command, "-c", str(config)]) == 0
-        assert words in capsys.readouterr().out
+        assert words in says(command)
 
 
 def test_a_plan_that_asks_more_than_the_owner_allows_is_told_by_check_status_and_health_PLN_20(
