@@ -10,7 +10,7 @@ from aggregator.answers.units import age_text
 from aggregator.counting.retention import DAY_S, HOUR_S
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from aggregator.answers.fleet import FleetSummary, StreamState
 
@@ -137,6 +137,11 @@ def alarms(
     if lately.refused > REFUSED:
         text = f"within an hour {lately.refused:,} messages were refused"
         yield _alarm("ReportsRefused", text, f"{PROGRAM} status -c {file}")
+
+
+def worst_first(found: Iterable[Alarm]) -> list[Alarm]:
+    """Return alarms by severity; of one severity as they were raised."""
+    return sorted(found, key=lambda alarm: -SEVERITIES.index(alarm["severity"]))
 
 
 def _stopped(found: FleetSummary, lately: OfLate, file: str) -> Iterator[Alarm]:

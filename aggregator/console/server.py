@@ -30,7 +30,7 @@ from starlette.responses import (
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from aggregator.answers.alarms import STEP_S, Lately, alarms
+from aggregator.answers.alarms import STEP_S, Lately, alarms, worst_first
 from aggregator.answers.dossier import DossierAnswer, dossier_parts
 from aggregator.answers.fleet import FleetSummary
 from aggregator.answers.status_text import beat_ages
@@ -90,7 +90,7 @@ class Console:
             lstrip_blocks=True,
         )
         self._pages.filters.update(age=age_text, ages=beat_ages, time=_time)
-        self._pages.filters.update(number=_number, sh=quote)
+        self._pages.filters.update(number=_number, sentence=_sentence, sh=quote)
         self._pages.globals |= {"config": quote(file), "has_tokens": self._has_tokens}
 
     def app(self) -> ASGIApp:
@@ -146,7 +146,7 @@ class Console:
             found["parts"] = dossier_parts(page)
         elif isinstance(page, OverviewPage):
             lately = self._lately.note(page)
-            found["alarms"] = [*alarms(page, lately, quote(self._file), page.marked_one)]
+            found["alarms"] = worst_first(alarms(page, lately, quote(self._file), page.marked_one))
         made = self._html(name, found)
         if len(self._made_of) >= MOST_PAGES:
             self._made_of.clear()
@@ -293,6 +293,12 @@ def _time(context: Context, seconds: int | None) -> str:
     """Return a time in the page's zone, with that of UTC for who points at it."""
     shown = clock_text(seconds, zone_of(context["zone"]))
     return do_mark_safe(f'<time title="{clock_text(seconds)} UTC">{shown}</time>')
+
+
+def _sentence(text: str) -> str:
+    first, _, _ = text.partition(" ")
+    begin = text if first.endswith(":") else text[:1].upper() + text[1:]  # a stream's name stays
+    return begin if text.endswith("?") else f"{begin}."
 
 
 def _number(value: float | None, digits: int = 0) -> str:

@@ -46,7 +46,7 @@ async def test_a_day_of_an_operator(broker: RealBroker, tmp_path: Path) -> None:
                 await page.goto(address)
                 link = page.locator("#link")
                 await expect(link).to_contain_text("live", timeout=PATIENCE_MS)
-                assert "The service runs" in await page.locator("#alive").inner_text()
+                assert "ok, heartbeat" in await page.locator("#state").inner_text()
                 text = await _day(page, address, aggregator, wire, plan)
                 await browser.close()
     finally:

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl
 
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
@@ -777,13 +778,16 @@ def test_an_empty_store_then_one_report_then_no_store_then_another(
     with serving(fleet) as (address, _), looking(browser, address, loses=True) as page:
         page.goto("/")
         assert "Nothing was counted yet" in page.locator("#alive").inner_text()
-        assert "NoPlan" in page.locator("#alive").inner_text()
-        firsts = page.locator("#alive pre").all_inner_texts()[:2]
+        assert "NoPlan" in page.locator("#state").inner_text()
+        mend, *firsts = page.locator("#alive pre").all_inner_texts()
+        assert mend == "systemctl status edge-ldp-aggregator"
         assert firsts == [
             "edge-ldp aggregator devices invite -c aggregator.toml home-1",
             "edge-ldp simulate homes --of aggregator.toml",
         ]
-        assert "no service runs on this store" in page.locator("#alive").inner_text()
+        verdict = page.locator('[data-figure="verdict"]').inner_text()
+        assert verdict.startswith("No service runs on this store: nothing is counted. ServiceDown")
+        assert "And 1 more." in verdict
         page.goto("/devices")
         assert page.locator("#found pre").all_inner_texts() == firsts
         page.goto("/stream")
@@ -834,6 +838,28 @@ def test_a_store_that_is_restored_beside_it_is_the_backup_on_the_page(
         assert newest > plan.epoch
         page.goto("/plans")
         expect(page.locator("#plan-table tbody th").first).to_have_text(f"{newest} (in force)")
+
+
+def test_the_first_screen_says_whether_all_is_well_and_what_yesterday_was(
+    browser: Browser, fleet: Fleet, console: str
+) -> None:
+    with looking(browser, console, viewport={"width": 1280, "height": 800}) as page:
+        page.goto("/")
+        row = page.locator("#days tbody tr", has_text="yesterday").first
+        expect(row.locator('[data-cell="total"]')).not_to_have_text("…", timeout=PATIENCE_MS)
+        verdict = page.locator('[data-figure="verdict"]')
+        assert "ServiceDown, critical" in verdict.inner_text()
+        for what in (verdict, row):
+            box = what.bounding_box()
+            assert box is not None
+            assert box["y"] + box["height"] <= 800
+        asked = dict(parse_qsl(str(row.get_attribute("data-query")).partition("?")[2]))
+        whole = fleet.json("query", *(f"--{name}={asked[name]}" for name in ("since", "until")))
+        for cell, key in (("total", "energy_kwh"), ("total_low", "energy_kwh_low")):
+            assert (
+                value(page, f'#days tbody tr:has-text("yesterday") [data-cell="{cell}"]')
+                == (whole["whole"][key])
+            )
 
 
 def test_events_that_end_are_said_and_found_again(browser: Browser, console: str) -> None:
