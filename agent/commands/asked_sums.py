@@ -13,17 +13,16 @@ from decimal import ROUND_DOWN, ROUND_UP, Decimal
 from agent.commands.ledger_view import counted
 from agent.commands.talk import SetupError, Talk
 from agent.commands.written import GivenSums
-from agent.config.doubts import span_w
+from agent.config.doubts import fair_least
 from agent.config.sections import SumsTable
 from edge_ldp.arguments import whole_number
-from edge_ldp.period_sums.habits import SLOTS_A_DAY, fair_scale
 from edge_ldp.protocol.invitation import InvitedStream, InvitedSums
 
 WAYS = {"reports": "local", "sums": "sums", "both": "both"}
 USUAL = InvitedSums(1, "0.75")
 """Where nobody says otherwise: a sum of each day; beside reports with so much of the window's ε."""
 
-DAY_S, HOUR_S = 86_400, 3600
+HOUR_S = 3600
 _STEP = Decimal("0.0001")
 _WAYS = """
 What may leave this home:
@@ -89,16 +88,13 @@ def _given(
 def _fair(stream: InvitedStream, wanted: InvitedSums, share: Decimal) -> int | None:
     """Return the scale at which sums, and the reports beside them, tell no more than reports.
 
-    Than 8 of ε 1 in any 97 quarter hours: what sums tell goes by their noise as an energy, whatever
-    the slot. It falls with the square of that noise, what reports tell with their number: so beside
-    them sums have as much more noise as their share is smaller. None: not measured.
+    What sums tell falls with the square of their noise, what reports tell with their number: so
+    beside them sums have as much more noise as their share is smaller. None: not measured.
     """
-    scale = fair_scale(wanted.days, wanted.cells, span_w(stream))
-    if scale is None or wanted.block_hours > 1:
+    least = fair_least(stream, wanted.days, wanted.cells)
+    if least is None or wanted.block_hours > 1:
         return None
-    energy = scale * (DAY_S // SLOTS_A_DAY)  # in watt seconds
-    in_unit = -(-energy // (HOUR_S if stream.unit == "Wh" else stream.slot_seconds))
-    return int((in_unit / share).to_integral_value(ROUND_UP))
+    return int((least / share).to_integral_value(ROUND_UP))
 
 
 def _own_ceiling(fuse_w: int | None, stream: InvitedStream) -> int | None:

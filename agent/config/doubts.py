@@ -35,6 +35,8 @@ class Ranged(Protocol):
     def ceiling(self) -> int: ...  # noqa: D102
     @property
     def slot_seconds(self) -> int: ...  # noqa: D102
+    @property
+    def unit(self) -> str: ...  # noqa: D102
 
 
 def doubts_of(config: AgentConfig) -> list[str]:
@@ -52,6 +54,8 @@ def doubts_of(config: AgentConfig) -> list[str]:
         if stream.quantity in SIGNED and stream.low == 0:
             found.append(f"streams[{at}].low: {stream.quantity} below 0 would count as 0")
     found += _doubts_of_intervals(config)
+    if config.sharing:
+        found += _doubts_of_sums(config)
     if config.mode == "local":
         found += _doubts_of_pace(config)
     broker = config.broker
@@ -82,6 +86,32 @@ def span_w(stream: Ranged) -> int:
     if KINDS.get(stream.quantity, Kind.MEAN) is Kind.MEAN:
         return span
     return span * 3600 // stream.slot_seconds
+
+
+def fair_least(stream: Ranged, days: int, cells: int) -> int | None:
+    """Return the scale at which such sums tell no more than 8 reports of ε 1 in 97 quarter hours.
+
+    What they tell goes by their noise as an energy, whatever the slot. None: not measured.
+    """
+    from edge_ldp.period_sums.habits import SLOTS_A_DAY, fair_scale  # noqa: PLC0415 (memory: who has sums)
+
+    if (scale := fair_scale(days, cells, span_w(stream))) is None:
+        return None
+    watt_seconds = scale * (DAY_S // SLOTS_A_DAY)
+    return -(-watt_seconds // (3600 if stream.unit == "Wh" else stream.slot_seconds))
+
+
+def _doubts_of_sums(config: AgentConfig) -> Iterator[str]:
+    from agent.config.summed_streams import sum_terms  # noqa: PLC0415 (memory: who has sums)
+
+    for at, terms in sum_terms(config).items():
+        layout = terms.layout
+        least = fair_least(config.streams[at], layout.days, layout.cells)
+        if layout.block == 1 and least is not None and terms.scale < least:
+            yield (
+                f"streams[{at}].sums.least_b: habits of a home show more in these sums than in 8 "
+                f"reports of ε 1 in any 97 quarter hours; with {least:,} they do not"
+            )
 
 
 def _doubt_of_span(stream: StreamTable) -> str:

@@ -11,6 +11,7 @@ from tests.agent.config.test_config import EXAMPLE, GOOD
 from tests.agent.samples import config_text
 
 STATE = Path("/var/lib/x.db")
+SUMS = 'mode = "sums"\n[streams.sums]\nshare = 1\n'
 
 
 @pytest.mark.parametrize(
@@ -31,6 +32,14 @@ STATE = Path("/var/lib/x.db")
             {"meter": 'protocol = "modbus"\npoll_ms = 901000'},
             ["meter.poll_ms: a telegram each 901 s", "power (stream power)", "one each 900 s"],
         ),
+        (
+            {"ceiling": 43_470, "stream": SUMS + "days = 7\n"},
+            ["streams[0].sums.least_b: habits of a home show more", "with 843,318 they do not"],
+        ),
+        (
+            {"ceiling": 17_250, "stream": SUMS + "days = 28\nleast_b = 836_624\n"},
+            ["with 836,625 they do not"],
+        ),
     ],
 )
 def test_what_is_hardly_meant_is_doubted(changes: dict[str, object], told: list[str]) -> None:
@@ -49,6 +58,9 @@ def test_what_is_hardly_meant_is_doubted(changes: dict[str, object], told: list[
         {"slot_seconds": 300},
         {"quantities": ("energy_import",), "meter": "interval_s = 450"},
         {"meter": "interval_s = 900"},
+        {"ceiling": 43_470, "stream": SUMS + "days = 1\n"},
+        {"ceiling": 43_470, "stream": SUMS + "days = 7\nleast_b = 843_318\n"},
+        {"ceiling": 43_470, "stream": SUMS + "days = 7\ncells = 24\nblock_hours = 4\n"},
     ],
 )
 def test_what_is_usual_is_not_doubted(changes: dict[str, object]) -> None:
