@@ -34,6 +34,8 @@ def test_silence_tells_of_noise_that_no_telegram_followed() -> None:
     framer = P1Framer()
     assert framer.feed(b"garbage") == []
     assert framer.silence() == [Discarded(7, "noise")]
+    told = [P1Framer(limit_bytes=24).feed(b"x" * size + b"\n") for size in (23, 24)]
+    assert told == [[], [Discarded(24, "noise")]]
 
 
 def test_a_frame_knows_how_many_bytes_it_was_received_in() -> None:
