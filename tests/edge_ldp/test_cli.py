@@ -172,12 +172,7 @@ sys.exit(main([*sys.argv[1:], "--help"]))
 
 def test_certify_needs_no_extra() -> None:
     done = run_told(
-        [
-            sys.executable,
-            "-c",
-            WITHOUT.replace('"--help"', '"hybrid", "--epsilon", "1"'),
-            "certify",
-        ]
+        [sys.executable, "-c", WITHOUT.replace('"--help"', '"hybrid", "--epsilon", "1"'), "certify"]
     )
     assert done.returncode == 0, done.stderr
     assert "all 11 claims hold" in done.stdout

@@ -250,18 +250,6 @@ def test_a_quantity_that_the_meter_never_tells_stops_it_before_anything_is_writt
     assert not list(tmp_path.glob("*.password"))
 
 
-async def test_what_a_meter_tells_in_every_other_telegram_is_waited_for(
-    tmp_path: Path, broker: RealBroker
-) -> None:
-    await publish_plan(broker.port)
-    text = invitation(broker.port).to_text()
-    seldom = sealed("0-0:96.1.1(4530303939)", "1-0:1.8.0(00001.000*kWh)")
-    with meter(tmp_path / "meter", seldom, seldom, TELEGRAM) as port:
-        args = ("--port", port, "--clock", "assume", "--yes", *FUSE, "--invitation", text)
-        done = command("setup", "-c", tmp_path / "agent.toml", *args)
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
 async def test_a_meter_that_tells_no_power_is_set_up_by_its_register_where_power_is_counted(
     tmp_path: Path, broker: RealBroker
 ) -> None:

@@ -1,11 +1,9 @@
 """A fleet whose plan was admitted by wider bounds than devices have now: it goes on by itself."""
 
-from __future__ import annotations
-
 import signal
 from contextlib import closing
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -14,12 +12,8 @@ from aggregator.plans.planner import first_plan, proved
 from aggregator.store.contract import PlanRow
 from aggregator.store.sqlite.store import SqliteStore
 from tests.integration.agent_bench import Agent, fast_clock, made, playing, until
+from tests.integration.conftest import RealBroker
 from tests.integration.home_bench import Utility
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.integration.conftest import RealBroker
 
 pytestmark = pytest.mark.integration
 WIDER = "theta_halvings = 8"  # as the bounds of another version

@@ -17,15 +17,7 @@ from agent.state.local_mode import local_device
 from edge_ldp.protocol.ledger import Ledger, Window
 from edge_ldp.service.clock import Clock
 from tests.agent.samples import SLOT_S, T0, StillClock, make_config, make_plan
-from tests.integration.agent_bench import (
-    Agent,
-    Hub,
-    fast_clock,
-    listening,
-    made,
-    playing,
-    until,
-)
+from tests.integration.agent_bench import Agent, Hub, fast_clock, listening, made, playing, until
 from tests.integration.conftest import RealBroker, broker, make_broker
 from tests.integration.home_bench import Utility
 

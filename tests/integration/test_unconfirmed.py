@@ -1,27 +1,21 @@
 """A home that hears no receipt of what was counted: both sides tell one truth of it."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import signal
 import subprocess
+from collections.abc import Callable
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from agent.state.journal import Journal
 from tests.agent.samples import DEVICE, FLEET
 from tests.integration.agent_bench import EDGE_LDP, Agent, fast_clock, made, until
-from tests.integration.conftest import OPEN
+from tests.integration.conftest import OPEN, RealBroker
 from tests.integration.home_bench import Utility
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tests.integration.conftest import RealBroker
 
 pytestmark = pytest.mark.integration
 DEAF = "topic readwrite #\ntopic deny edge-ldp/v1/{fleet}/receipt/#\n"  # nobody's receipt arrives

@@ -107,9 +107,7 @@ def test_what_runs_and_is_damaged_is_lost_and_nothing_else_AGT_07(
     assert [one.n for one in bench.frames] == [(DAY - 10,)]
 
 
-def test_sums_without_a_receipt_for_weeks_are_given_up_and_counted_AGT_16(
-    bench: SumsBench,
-) -> None:
+def test_sums_without_a_receipt_for_weeks_are_given_up_and_counted_AGT_16(bench: SumsBench) -> None:
     bench.day()
     bench.push(None)
     assert len(bench.frames) == 1

@@ -139,13 +139,7 @@ EVERY = pytest.mark.parametrize("name", CASES)
 
 
 def telegram(case: Case, power_w: int = 378, of: str = "E0099000000000001") -> bytes:
-    return case.show(
-        meter_id=of,
-        time_s=T0,
-        import_wh=6_657_459,
-        power_w=power_w,
-        export_wh=1001,
-    )
+    return case.show(meter_id=of, time_s=T0, import_wh=6_657_459, power_w=power_w, export_wh=1001)
 
 
 def fed(meter: Meter, chunks: list[bytes]) -> list[Telegram | Discarded]:

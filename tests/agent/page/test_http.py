@@ -1,15 +1,10 @@
 """What the page is asked, in bytes: whatever is not plain is refused."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 import pytest
 
 from agent.page.http import HTML, JSON, PageAsked, PageReply, encoded, name_asked, question
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 NAMES = {"localhost", "127.0.0.1", "::1", "pi.local"}
 

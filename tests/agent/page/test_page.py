@@ -1,10 +1,9 @@
 """What the page says: days by the clocks of the home, what became of reports, nothing as markup."""
 
-from __future__ import annotations
-
 import re
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -19,10 +18,6 @@ from edge_ldp.device.sums_frame import SumsFrame, encode_sums
 from tests.agent.page.at_home import at_home
 from tests.agent.samples import T0, make_plan
 from tests.agent.summed import BOTH
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 DAY_S = 86_400
 MIDNIGHT = T0 // DAY_S * DAY_S

@@ -1,8 +1,6 @@
 """What left is kept for the eye alone: over restarts, bounded, and never what a reading was."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -14,9 +12,6 @@ from agent.state.place import forget_left, left_path
 from tests.agent.page.at_home import PageBench, at_home
 from tests.agent.samples import SLOT_S
 from tests.agent.state.device_bench import DAY_S
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def known(bench: PageBench) -> list[tuple[int, bool]]:

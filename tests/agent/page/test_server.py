@@ -1,10 +1,9 @@
 """The page's port: who may ask, how often, how long, and that nobody takes it from others."""
 
-from __future__ import annotations
-
 import asyncio
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -12,16 +11,11 @@ import agent.page.server as serving
 from agent.config import parse_config
 from agent.config.sections import PageTable
 from agent.errors import ConfigError, StorageError
+from agent.page.server import Page
 from tests.agent.adapters import free_port
 from tests.agent.page.at_home import at_home
 from tests.agent.samples import config_text
 from tests.integration.agent_bench import until
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
-
-    from agent.page.server import Page
 
 HOST = "127.0.0.1"
 ASKED = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"

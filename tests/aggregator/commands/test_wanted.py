@@ -1,13 +1,12 @@
 """What `setup` writes by what is wanted, and what homes are invited to."""
 
-from __future__ import annotations
-
 import io
 import shutil
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -18,9 +17,6 @@ from aggregator.main import main
 from edge_ldp.protocol.invitation import Invitation, InvitedSums, parse_invitation
 from tests.disk import place
 from tests.integration.conftest import free_port
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 DAILY = InvitedSums(days=1, share="0.75")
 

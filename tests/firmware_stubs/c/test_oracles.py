@@ -8,13 +8,7 @@ from edge_ldp.device.draw import Draw
 from tests.edge_ldp.laws import Bytes
 from tests.firmware_stubs.c import laws
 from tests.firmware_stubs.c.builds import Runner, Script
-from tests.firmware_stubs.c.laws import (
-    PRIME,
-    OfValue,
-    all_runs,
-    random_words,
-    words_for,
-)
+from tests.firmware_stubs.c.laws import PRIME, OfValue, all_runs, random_words, words_for
 from tests.firmware_stubs.c.vectors import Table, add_oracle, printed_report
 
 E1 = (178145, 65536)  # floor(e * 2^16) / 2^16
