@@ -60,6 +60,7 @@ def all_answers(  # noqa: PLR0913 (what is known by then)
         "reports": args.reports,
         "slots": args.slots,
         "clock": args.clock,
+        "page": args.page,
         "sums": given_sums(args, talk, streams),
     }
     if invitation:

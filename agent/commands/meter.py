@@ -18,7 +18,7 @@ from agent.config import load_config, parse_meter
 from agent.errors import ConfigError
 from agent.meters.port_names import host_of
 from agent.meters.protocols import PLUG_IN, PROTOCOLS
-from edge_ldp.arguments import epsilon_given, share_given, taken_as, whole_number
+from edge_ldp.arguments import epsilon_given, port_number, share_given, taken_as, whole_number
 
 if TYPE_CHECKING:
     from agent.meters.section import MeterTable
@@ -119,6 +119,8 @@ def _add_setup(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     sub.add_argument(
         "--clock", choices=["kernel", "assume"], default="kernel", help="[clock] trust"
     )
+    text = "a page of what left this house, on this machine (port 8042 unless given)"
+    sub.add_argument("--page", type=port_number, nargs="?", const=8042, metavar="PORT", help=text)
     text = "what an earlier setup wrote is kept as *.before"
     sub.add_argument("--replace", action="store_true", help=text)
     sub.add_argument("--yes", action="store_true", help="ask nothing, take what is found")

@@ -42,7 +42,9 @@ from edge_ldp.service.home_time import home_time
 EXIT_NO_METER = 3
 UNIT = Path("/etc/systemd/system/edge-ldp-agent.service")
 _OF_A_TRIAL: dict[str, object] = {
-    **dict.fromkeys(("invitation", "port", "fleet", "device", "broker", "username", "epsilon")),
+    **dict.fromkeys(
+        ("invitation", "page", "port", "fleet", "device", "broker", "username", "epsilon")
+    ),
     **dict.fromkeys(("password_file", "ca_file", "ceiling", "fuse")),
     **dict.fromkeys(("give", "days", "share", "least_b")),
     **dict.fromkeys(("no_tls", "allow_plaintext", "forget_invitation", "take_over"), False),
@@ -183,6 +185,8 @@ def conclude(args: argparse.Namespace, talk: Talk, *, failed: bool) -> int:
     is_system = is_systems(args.config) and UNIT.exists()
     command = "sudo systemctl enable --now edge-ldp-agent"
     talk.say("next: " + (command if is_system else f"edge-ldp agent run -c {args.config}"))
+    if args.page is not None:
+        talk.say(f"then look: http://127.0.0.1:{args.page}")
     return EXIT_OK
 
 

@@ -54,6 +54,7 @@ class Answers:
     slots: int
     clock: str
     sums: Mapping[str, GivenSums]  # of streams, by name
+    page: int | None  # its port, where the household wants one
 
 
 def configuration(answers: Answers) -> str:
@@ -84,6 +85,7 @@ def configuration(answers: Answers) -> str:
             "[clock]",
             f"trust = {_text(answers.clock)}  # kernel: no report until it is synchronised",
             "",
+            *_page(answers.page),
             *_sending(answers.streams[0].slot_seconds),
             *_plans(answers.plan_keys),
             *(
@@ -165,6 +167,12 @@ def _broker(answers: Answers) -> list[str]:
         value = getattr(answers, key)
         lines += [] if value is None else [f"{key} = {_text(value)}"]
     return lines
+
+
+def _page(port: int | None) -> list[str]:
+    if port is None:
+        return []
+    return [f"[page]  # what left this house: http://127.0.0.1:{port}", f"port = {port}", ""]
 
 
 def _sending(slot_seconds: int) -> list[str]:

@@ -189,8 +189,19 @@ class Household:
             yield "Somebody told of reports that this device never made: it may be an older copy."
         if told := earlier_text(core.journal.path):
             yield told.replace("\n", " ").strip()
-        for name, why in refused_of(core.journal).items():
-            yield f"The last plan of {name} was {why}."
+        refused = refused_of(core.journal)
+        for name, plan in plans_of(core.journal, self._config).items():
+            if name in refused:
+                why = refused[name]
+                if plan is not None:
+                    why = f"{why.replace(', so nothing is reported', '')}; the one before stays"
+                yield f"The last plan of {name}: {why}."
+            elif plan is None:
+                fleet = self._config.device.fleet
+                yield (
+                    f"No plan of {name} has come, so nothing of it is reported: does an "
+                    f"aggregator of fleet {fleet} run?"
+                )
         if (health := self._vitals()[0]) != OK:
             yield f"This agent is {health}."
 

@@ -4,6 +4,7 @@ import asyncio
 import resource
 import signal
 import sys
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -140,6 +141,7 @@ async def test_a_page_and_a_share_take_no_more_than_37_mebibytes_and_go_without_
         assert await reader.read(1)
         assert b"From today" in await shown(page, "/")
         assert b'"certificate"' in await shown(page, "/proof/power-2.json")
+        await asyncio.gather(*(shown(page, "/") for _ in range(40)))  # most are told to wait
         assert agent.process is not None
         used = memory_kib(agent.process.pid, "VmRSS")
         writer.close()
@@ -158,7 +160,9 @@ async def shown(port: int, path: str) -> bytes:
     """Return what the page answers."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
-    found = await reader.read()
+    found = b""
+    with suppress(ConnectionError):  # too many at once: the oldest goes
+        found = await reader.read()
     writer.close()
     return found
 

@@ -196,7 +196,7 @@ def test_what_is_written_where_the_service_looks_is_its_own_also_by_a_name_from_
     monkeypatch.setattr(places, "SYSTEM_STATE", state)
     monkeypatch.setattr(setup, "UNIT", place)
     monkeypatch.chdir(place)
-    args = argparse.Namespace(config=Path("agent.toml"), invitation=None, state=None)
+    args = argparse.Namespace(config=Path("agent.toml"), invitation=None, state=None, page=None)
     places.write_new(args.config, "", 0o640)
     assert (place / "agent.toml").stat().st_uid == owner
     assert places.state_place(args, DEVICE) == str(state / f"{DEVICE}.db")
