@@ -8,6 +8,7 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, expect
 
+from tests.aggregator.console.conftest import PATIENCE_MS
 from tests.aggregator.console.small_fleet import (
     add_plans,
     add_reports,
@@ -45,7 +46,7 @@ def test_sums_stand_beside_reports_and_say_what_a_liar_moves_REP_17(
     with serving(fleet) as (address, _), looking(browser, address) as page:
         page.goto("/stream")
         lines = page.locator("#sums-table tbody tr")
-        expect(lines).to_have_count(len(every))
+        expect(lines).to_have_count(len(every), timeout=PATIENCE_MS)
         shown = lines.evaluate_all(CELLS_SHOWN)
         for row, cells in zip(every, shown, strict=True):
             names = ("mean", "energy_kwh", "full_kwh", "homes", "coverage")
@@ -68,7 +69,7 @@ def test_sums_stand_beside_reports_and_say_what_a_liar_moves_REP_17(
         shoot(page, "sums")
         page.set_viewport_size(NARROW)  # type: ignore[arg-type] # two whole numbers
         page.reload()
-        expect(lines).to_have_count(len(every))
+        expect(lines).to_have_count(len(every), timeout=PATIENCE_MS)
         assert page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]
         shoot(page, "sums-phone")
         text = httpx.get(f"{address}/api/v1/sums", params={"format": "csv"}).text
