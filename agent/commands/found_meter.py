@@ -14,7 +14,7 @@ from agent.commands.commissioning import list_ports, read_meter, stable_path
 from agent.commands.places import token_file, write_new
 from agent.commands.talk import SetupError, Talk
 from agent.config import parse_meter
-from agent.meters.port_names import host_of
+from agent.meters.port_names import host_of, is_device
 from agent.meters.reading import UNITS
 from edge_ldp.extras import pip_install
 
@@ -55,6 +55,8 @@ def found_meter(
             lines = (*toml_lines(stable_path(port), outcome), *access)
             if outcome.keys["protocol"] == "lines" and "fields" not in outcome.keys:
                 raise SetupError(f"{port}: {outcome.note}. Or setup again, with: {_options(lines)}")
+            if is_device(port):
+                talk.say("What read this port before reads on from [share], docs/security.md")
             _show(talk, lines)
             return port, lines, outcome.quantities
     return ports[-1], None, ()

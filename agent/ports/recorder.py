@@ -17,7 +17,7 @@ from agent.errors import ConfigError, StorageError
 from agent.meters.reading import Asker, Discarded, Event, Meter, Send, Telegram
 from agent.meters.section import MeterTable, meter_faults
 from agent.ports.meters import hear, make_meter
-from agent.ports.open_port import open_port
+from agent.ports.open_port import open_meter
 from agent.ports.recording import (
     FORMAT,
     RECEIVED,
@@ -93,7 +93,7 @@ class TapedMeter:
     def __init__(self, meter: Meter, tape: Tape) -> None:
         self._meter = meter
         self._tape = tape
-        self._spoke = False
+        self._spoke = True  # so that a silence before the first byte is on it, too
 
     def feed(self, data: bytes) -> list[Telegram | Discarded]:
         """Take received bytes; return what they complete."""
@@ -152,9 +152,8 @@ async def record(
 
     `counts` gets telegrams and discarded bytes by reason. Raises PortError and StorageError.
     """
-    baud, data_bits, parity = table.line
     meter = make_meter(table)
-    opened = await open_port(table.port, baud, parity=parity, data_bits=data_bits)
+    opened = await open_meter(table)
     with closing(opened) as port, Tape(path, table) as tape:
         meter = taped(meter, tape)
         until_s = math.inf if seconds is None else asyncio.get_running_loop().time() + seconds

@@ -17,12 +17,15 @@ from agent.meters.reading import Telegram
 from agent.meters.section import MeterTable
 from agent.ports.findings import Found, toml_lines
 from agent.ports.meters import hear, make_meter
-from agent.ports.open_port import open_port
+from agent.ports.open_port import open_meter
 from agent.ports.probe import probe
 from agent.ports.recorder import read_recording, record
 from agent.ports.recording import replayed
 from firmware_stubs.meters import PtyPort
+from firmware_stubs.meters.player import Show
+from firmware_stubs.meters.products import TWINS
 from firmware_stubs.meters.telegram import p1_telegram
+from firmware_stubs.meters.twin import PageTwin
 from tests.hil.wires import FAR, NEAR
 
 pytestmark = [pytest.mark.integration, pytest.mark.hil, pytest.mark.timeout(300)]
@@ -31,27 +34,33 @@ SECONDS = 25.0 if NEAR else 4.0
 FOUND: dict[str, Found] = {}
 
 
-@pytest.fixture
-async def port(tmp_path: Path) -> AsyncIterator[str]:
-    """Give the name of a port with a meter on it."""
+@pytest.fixture(params=["serial"] if NEAR else ["serial", "homewizard-v1", "shelly-gen2"])
+async def port(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[str]:
+    """Give the name of a port with a meter on it: a line's, or a product's page."""
     if NEAR:
         if FAR:
             pytest.skip("the far end is a second adapter, no meter")
         yield NEAR
         return
-    pty = PtyPort(tmp_path / "meter")
+    pty, twin = PtyPort(tmp_path / "meter"), TWINS.get(request.param)
+    page = PageTwin(twin, "127.0.0.1", 0) if twin else None
     pty.plug()
-    speaking = asyncio.ensure_future(_speak(pty))
-    yield str(pty.link)
+    if page:
+        await page.plug()
+    speaking = asyncio.ensure_future(_speak(page or pty, twin.show if twin else p1_telegram))
+    await asyncio.sleep(0)
+    yield page.name if page else str(pty.link)
     speaking.cancel()
     with suppress(asyncio.CancelledError):
         await speaking
     pty.unplug()
+    if page:
+        page.unplug()
 
 
-async def _speak(pty: PtyPort) -> None:
+async def _speak(meter: PtyPort | PageTwin, show: Show) -> None:
     for k in count():
-        await pty.write(p1_telegram(meter_id="E0099", time_s=k, import_wh=k, power_w=k))
+        await meter.write(show(meter_id="E0099", time_s=k, import_wh=k, power_w=k))
         await asyncio.sleep(0.1)
 
 
@@ -61,15 +70,14 @@ async def table_of(port: str) -> MeterTable:
         assert found is not None, [one.text() for one in tried]
         assert found.quantities or found.keys["protocol"] == "lines"
         FOUND[port] = found
-    return parse_meter("\n".join(toml_lines(port, FOUND[port])[1:]), "probe")
+    hurried = ["poll_ms = 500"] if port.startswith("http") and not NEAR else []
+    return parse_meter("\n".join([*toml_lines(port, FOUND[port])[1:], *hurried]), "probe")
 
 
 async def test_it_is_found_and_read(port: str) -> None:
     table = await table_of(port)
-    baud, data_bits, parity = table.line
     meter, seen = make_meter(table), Counter[str]()
-    opened = await open_port(port, baud, parity=parity, data_bits=data_bits)
-    with closing(opened):
+    with closing(await open_meter(table)) as opened:
         until_s = asyncio.get_running_loop().time() + SECONDS
         while asyncio.get_running_loop().time() < until_s:
             for event in (await hear(opened, meter))[1]:
