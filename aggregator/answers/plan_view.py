@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import UTC, tzinfo
 from typing import TYPE_CHECKING
 
-from msgspec import convert
 from msgspec.structs import asdict
 
 from aggregator.answers.parts import AnswerPart, InUnit, Reports, Seconds, Share
@@ -243,7 +242,10 @@ def standing_plan(
 
 def epsilon_steps(changes: Iterable[EpsilonChange]) -> list[EpsilonStep]:
     """Return what is told of changes of ε."""
-    return [convert(one, EpsilonStep, from_attributes=True) for one in changes]
+    return [
+        EpsilonStep(epoch=one.epoch, at_s=one.at_s, before=one.before, after=one.after)
+        for one in changes
+    ]
 
 
 def epsilon_texts(steps: Iterable[EpsilonStep], zone: tzinfo = UTC) -> list[str]:

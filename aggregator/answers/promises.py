@@ -25,12 +25,12 @@ YEAR = 365
 # load; days; error of who chooses every plan, and of who reads an honest one (root mean square, W):
 # docs/results/prying.md, which `python -m studies.prying.figures` makes for ε 1, 8 reports a day
 ATTACKED = (
-    ("never changes", 1, 600.5, 657.8),
-    ("never changes", 30, 60.0, 91.1),
-    ("never changes", 365, 20.5, 20.6),
-    ("never changes", 1095, 10.2, 11.7),
-    ("varies by 150 W", 365, 22.7, 33.7),
-    ("and moves 20 W a day", 365, 100.2, 94.4),
+    ("never changes", 1, 597.7, 786.6),
+    ("never changes", 30, 85.9, 126.3),
+    ("never changes", 365, 15.5, 32.3),
+    ("never changes", 1095, 9.8, 18.9),
+    ("varies by 150 W", 365, 28.8, 39.1),
+    ("and moves 20 W a day", 365, 86.3, 153.1),
 )
 ATTACKED_CEILING, ATTACKED_A_DAY = 43_470, 8
 

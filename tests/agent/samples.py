@@ -166,9 +166,9 @@ def begun(*streams: int, base: int = 0, series: int = SERIES) -> list[BatchSerie
 class StillClock(Clock):
     """A clock that moves only when told to: `pass_s` for all of it, `step` for the wall alone."""
 
-    def __init__(self, now_s: float = T0) -> None:
+    def __init__(self, now_s: float = T0, since_boot_s: float = 5000.0) -> None:
         super().__init__()
-        object.__setattr__(self, "times", [now_s, 5000.0])  # the base class is frozen
+        object.__setattr__(self, "times", [now_s, since_boot_s])  # the base class is frozen
 
     def now(self) -> float:
         """Return the wall time."""

@@ -118,7 +118,7 @@ async def test_a_clock_set_back_shortens_no_silence_of_a_changed_window_AGT_30(
     """8 in any 97, then 1 in 1 and a clock 30 slots behind: 21 slots later it reported."""
     directory = tmp_path / "home"
     directory.mkdir()
-    still = StillClock()
+    still = StillClock(since_boot_s=1e12)  # the agent's machine was started later: a reboot
     with closing(Journal(directory / "state.db")) as journal:
         config = make_config(directory / "state.db", window=(8, 97))
         device = local_device(config, journal, still)

@@ -314,8 +314,8 @@ def test_every_age_is_told_alike_and_a_worker_without_a_name_is_the_service(tmp_
         page, devices = (
             " ".join(httpx.get(address + path).text.split()) for path in ("/", "/devices")
         )
-    assert " service: does not answer, was ok, heartbeat 11 h ago, last report 11 h ago" in page
-    assert ", 11 h ago by the fleet's clock." in page
+    assert ">service: does not answer, was ok, heartbeat 11 h ago, last report 11 h ago" in page
+    assert ", 11 h ago." in page
     assert "last receipt 2 h before its status." in devices
 
 
