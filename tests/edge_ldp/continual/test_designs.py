@@ -1,15 +1,21 @@
 """What cannot be a design or a state is refused by name."""
 
 import json
+from fractions import Fraction
 
 import pytest
 
 from edge_ldp import ParameterError
-from edge_ldp.continual import Curator, parse_state
+from edge_ldp.continual import Curator, Design, Fixed, Shape, parse_state
 from edge_ldp.protocol.strict_json import MessageError
 from tests.edge_ldp.continual.paths import noise_from
 from tests.edge_ldp.continual.streams import DESIGNS, READINGS
 from tests.tables import each
+
+
+def test_a_fixed_theta_reads_nothing_first() -> None:
+    with pytest.raises(ParameterError, match="readings"):
+        Design(Fixed(3), Shape("flat", 2, 4), Fraction(1), 5, 1)
 
 
 @pytest.mark.parametrize(
