@@ -102,21 +102,6 @@ class Elapsed:
             runs = (*self.runs, (slot, slot))[-MAX_RUNS:]
         return replace(self, claims=(*recent, (self.slot, reports)), runs=runs)
 
-    def gone_on(self, floor: int, moment: Moment) -> "Elapsed":
-        """Return the same at a later moment; what lies between is taken if the clock stands in it.
-
-        `floor`: slot of the last claim. The state may be a copy, put back together with its clock:
-        what the time that passed shows to be over, somebody may have reported (AGT-25). A reboot
-        hides that time. Less than two slots are no clock set back.
-        """
-        now = self.at(moment)
-        if not self.claims:
-            return now
-        over = floor + now.slot - self.claims[-1][0]
-        if int(moment.wall_s // self.slot_seconds) >= over:
-            return now
-        return replace(now, runs=(*now.runs, (floor + 1, over))[-MAX_RUNS:])
-
     def taken_until(self, slot: int) -> int | None:
         """Return the end of a stretch of claims that holds a slot, if there is one."""
         return next((last for first, last in self.runs if first <= slot <= last), None)

@@ -42,8 +42,6 @@ def opened(  # noqa: PLR0913 (what is stored, what is configured, and now)
         )
     else:
         known = elapsed or reconstructed(stored, slot_seconds, moment)
-        if known.slot_seconds == slot_seconds:
-            known = known.gone_on(stored.floor, moment)
         ledger, time = _gone_on(stored, known, window, slot_seconds, moment, draw)
     if ledger.floor < taken_until <= slot + window.slots:
         ledger = replace(ledger, floor=taken_until)
