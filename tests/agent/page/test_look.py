@@ -43,6 +43,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     bench.report(3, confirmed=False)
     (state.parent / "s.db.damaged-1800000000").write_bytes(b"x")
     answer = encoded(PageReply(200, HTML, page_html(bench.household.facts()).encode()))
+    bench.journal.close()  # the fixture that closes them is of single tests
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Answer, answer))
     thread = Thread(target=server.serve_forever)
     thread.start()
