@@ -200,8 +200,8 @@ class Link:
             self._client.loop_write()
         self._lose("closed")
         self._socket.detach()
-        if sock:
-            sock.close()  # paho leaves it open after a refused connection
+        if self._socket.opened:
+            self._socket.opened.close()  # paho leaves it open after a refused connection
 
     async def _answer(self, mid: int, topics: Sequence[str]) -> bool:
         future: asyncio.Future[bool] = self._loop.create_future()

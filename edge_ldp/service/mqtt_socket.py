@@ -22,6 +22,7 @@ class LoopSocket:
 
     def __init__(self, client: paho.Client, inbox: Sized, is_over: Callable[[], bool]) -> None:
         self.peer: tuple[str, int] | None = None  # whom we really speak to
+        self.opened: Any = None  # by the thread that connects, maybe before the loop knows of it
         self.current: Any = None
         self.is_read = False
         self._last: Any = None
@@ -62,8 +63,16 @@ class LoopSocket:
     # connect() runs in a helper thread, everything else on the loop
 
     def _on_open(self, _client: paho.Client, _data: Any, sock: Any) -> None:
-        """Take over a socket that paho opened."""
-        self._in_loop(self._attach, sock)
+        """Take over a socket that paho opened.
+
+        Who leaves closes what is `opened`, and from then on it is closed here: so the last of both
+        does, also where the loop runs no more.
+        """
+        self.opened = sock
+        if self._is_over():  # a name that took too long to resolve: nobody waits any more
+            sock.close()
+        else:
+            self._in_loop(self._attach, sock)
 
     def _on_close(self, _client: paho.Client, _data: Any, _sock: Any) -> None:
         self._in_loop(self.detach)
@@ -85,8 +94,7 @@ class LoopSocket:
                 args[0].close()
 
     def _attach(self, sock: Any) -> None:
-        if self._is_over():  # a name that took too long to resolve: nobody waits any more
-            sock.close()
+        if self._is_over():
             return
         self.current = self._last = sock
         with suppress(OSError):

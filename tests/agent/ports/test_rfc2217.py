@@ -107,9 +107,9 @@ def test_what_never_ends_is_not_kept() -> None:
     port.receive(IAC + SB)
     chunk = b"x" * 5000
     tracemalloc.start()
-    for _ in range(10):
+    for _ in range(100):
         assert port.receive(chunk) == Received(b"", b"")
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert peak < 5000
+    assert peak < 50 * len(chunk), "other threads allocate, too"
     assert port.receive(IAC + SE + b"meter").line == b"meter"

@@ -4,6 +4,7 @@ import asyncio
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import suppress
@@ -417,6 +418,22 @@ async def test_a_socket_that_connects_after_we_gave_up_is_closed(broker: RealBro
         await asyncio.sleep(0)
         assert late.fileno() == -1
     assert given_up.current is None
+
+
+async def test_a_socket_that_connected_unseen_is_closed_by_who_leaves(broker: RealBroker) -> None:
+    """The thread has it, the loop was not told yet, and may never run again: a stop just then."""
+    link = Link(broker_at(broker.port), "5")
+    with socket.create_connection((HOST, broker.port)) as late:
+        opening = threading.Thread(
+            target=link._client.on_socket_open,  # noqa: SLF001 (as paho calls it, from its thread)
+            args=(link._client, None, late),  # noqa: SLF001
+        )
+        opening.start()
+        opening.join()
+        link.leave()
+        assert late.fileno() == -1
+        await asyncio.sleep(0)
+    assert link.peer is None
 
 
 # a broker that speaks 3.1.1 only
