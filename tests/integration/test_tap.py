@@ -53,7 +53,10 @@ class Sourced(Agent):
         await self.source.plug()
         start_s = int(self.clock.now() // SLOT_S + 1) * SLOT_S
         powers = map(powers_w, range(10**6))
-        await play(self.source, Series(powers, start_s, SLOT_S, METER), self.clock)
+        try:
+            await play(self.source, Series(powers, start_s, SLOT_S, METER), self.clock)
+        finally:
+            self.source.unplug()
 
 
 @asynccontextmanager
