@@ -6,14 +6,12 @@ of this state's own that only rises; on the wire numbers begin again with each s
 Source: docs/design.md, Values and reports, Messages; docs/adr/0027-series.md.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
 from agent.claims.pipeline import Report
 from edge_ldp.device.frame import HEAD_BYTES, MAX_OFFSET, MAX_REPORTS, PAIR_BYTES, encode
-
-TOP_SERIES = (1 << 32) - 1
 
 
 class Key(NamedTuple):
@@ -62,7 +60,7 @@ class BatchSeries(NamedTuple):
     @property
     def made(self) -> int:
         """The highest number that was given on the wire; 0: none."""
-        return max(0, self.last - self.base)
+        return self.last - self.base
 
 
 class Batch(NamedTuple):
@@ -72,6 +70,11 @@ class Batch(NamedTuple):
     payload: bytes
     last_slot: int
     reports: int
+
+
+def random_series(draw: Callable[[int], int]) -> int:
+    """Return a number for a series that begins: 32 bits but 0; `draw(n)` is one of 0 to n − 1."""
+    return 1 + draw((1 << 32) - 1)
 
 
 def pack(

@@ -46,6 +46,18 @@ class SlotValues:
     values: tuple[int | None, ...] = field(repr=False)
 
 
+@dataclass(frozen=True, slots=True)
+class _Beginning:
+    """What comes first in a slot: nothing of it is taken yet, and the one before is still open."""
+
+    first: dict[int, dict[str, int]] = field(repr=False)  # by second,
+    until_s: int  # and until when
+    is_shown: bool  # whether times show a register at it
+    stood_s: int  # for how long what came before may have stood
+    ending: int | None  # the slot before,
+    heard_s: int | None  # and when its last telegram came
+
+
 class SlotBuilder:
     """Collects the readings of one meter, one slot at a time; times are seconds UTC.
 
@@ -82,11 +94,7 @@ class SlotBuilder:
         self._floor = -1  # the slot closed last
         self._missed: tuple[str, ...] = ()  # and what it lacked, by times alone
         self._run_from = 0  # the first of the slots in a row that something came in
-        self._ending: int | None = None  # the one before, while the newest one's beginning comes
-        self._first: dict[int, dict[str, int]] = {}  # that beginning, by second,
-        self._turns_s = 0  # until then,
-        self._begins = False  # whether times show a register at it,
-        self._stood_s = 0  # and for how long what came before may have stood
+        self._beginning: _Beginning | None = None  # of the newest one, while it comes
 
     def is_ahead(self, slot: int) -> bool:
         """Say whether slots far beyond the present one were closed: the clock was set back since.
@@ -104,20 +112,16 @@ class SlotBuilder:
             return None
         may_be_kept = self._burst_s > 0 and self._spacing.is_after_silence(time_s)
         self._spacing.note(time_s)
-        closed = None
-        if self._first and (slot != self._slot or time_s > self._turns_s):
-            closed = self._turn()
+        closed, now = None, self._beginning
+        if now is not None and (slot != self._slot or time_s > now.until_s):
+            closed = self._turn(now)
         if slot != self._slot:
-            self._ending, self._slot = self._slot, slot
-            self._first, self._turns_s = {time_s: dict(readings)}, time_s + self._burst_s
-            self._stood_s = self._stands_s
-            self._begins = self._borders.is_joined(self._heard_s, time_s) or self._borders.is_at(
-                slot * self.slot_seconds, time_s
-            )
+            begins = self._begins(slot, time_s, readings)
+            self._beginning, self._slot = begins, slot
             if not may_be_kept and closed is None:
-                closed = self._turn()
-        elif self._first:
-            self._first.setdefault(time_s, {}).update(readings)
+                closed = self._turn(begins)
+        elif self._beginning is not None:
+            self._beginning.first.setdefault(time_s, {}).update(readings)
         else:
             for quantity, gauge in self._each():
                 if quantity in readings:
@@ -127,7 +131,7 @@ class SlotBuilder:
 
     def close_before(self, slot: int) -> SlotValues | None:
         """Close the open slot if it lies before `slot`: its time is over and nothing came."""
-        if self._first and (closed := self._turn()) is not None:
+        if self._beginning is not None and (closed := self._turn(self._beginning)) is not None:
             return closed
         if self._slot is None or self._slot >= slot:
             return None
@@ -139,8 +143,8 @@ class SlotBuilder:
 
         Two slots, an ending one and a short one after it, close at two times.
         """
-        if self._first:
-            return self._turn() if now_s > self._turns_s else None
+        if self._beginning is not None:
+            return self._turn(self._beginning) if now_s > self._beginning.until_s else None
         if self._slot is None:
             return None
         until_s = (self._slot + 1) * self.slot_seconds
@@ -154,15 +158,17 @@ class SlotBuilder:
 
     def first_open(self, now_s: int) -> int:
         """Return the first slot that may still get a value, at a time that was passed to."""
-        open_ones = [one for one in (self._ending, self._slot) if one is not None]
-        return min(open_ones, default=now_s // self.slot_seconds)
+        ending = None if self._beginning is None else self._beginning.ending
+        return next(
+            (one for one in (ending, self._slot) if one is not None), now_s // self.slot_seconds
+        )
 
     def forget_registers(self) -> SlotValues | None:
         """Take no rise across this moment: what registers show from now on is another meter's.
 
         A slot whose beginning was still coming begins; return the one that this closes, if any.
         """
-        closed = self._turn() if self._first else None
+        closed = None if self._beginning is None else self._turn(self._beginning)
         for gauge in self._gauges:
             gauge.forget()
         return closed
@@ -181,34 +187,48 @@ class SlotBuilder:
 
     def _drop(self) -> None:
         """Drop the newest slot: what was read ahead of its time is not true."""
-        if self._first and self._ending is not None:  # nothing of the ending one was touched
-            self._slot, self._ending, self._first = self._ending, None, {}
+        if self._beginning is not None:  # nothing of it was taken
+            self._slot, self._heard_s = self._beginning.ending, self._beginning.heard_s
+            self._beginning = None
         else:
             self._forget_all()
 
-    def _turn(self) -> SlotValues | None:
+    def _begins(self, slot: int, time_s: int, readings: Mapping[str, int]) -> _Beginning:
+        is_shown = self._borders.is_joined(self._heard_s, time_s) or self._borders.is_at(
+            slot * self.slot_seconds, time_s
+        )
+        return _Beginning(
+            {time_s: dict(readings)},
+            until_s=time_s + self._burst_s,
+            is_shown=is_shown,
+            stood_s=self._stands_s,
+            ending=self._slot,
+            heard_s=self._heard_s,
+        )
+
+    def _turn(self, now: _Beginning) -> SlotValues | None:
         """Begin the newest slot with what came first in it; return the one that this ends."""
-        slot, ending, first = self._slot, self._ending, self._first
+        slot, ending, stood_s = self._slot, now.ending, now.stood_s
         assert slot is not None  # noqa: S101 (something came in it)
-        self._ending, self._first = None, {}
+        self._beginning = None
         start_s, closed = slot * self.slot_seconds, None
         came = [
-            [(at, told[quantity]) for at, told in first.items() if quantity in told]
+            [(at, told[quantity]) for at, told in now.first.items() if quantity in told]
             for quantity in self._quantities
         ]
         each = list(zip(self._gauges, came, strict=True))
-        was_begun, self._is_begun = self._is_begun, self._begins
+        was_begun, self._is_begun = self._is_begun, now.is_shown
         if ending == slot - 1:
-            values = tuple(gauge.turn(start_s, told, self._stood_s) for gauge, told in each)
-            closed = self._closed(ending, values, is_bordered=was_begun and self._begins)
+            values = tuple(gauge.turn(start_s, told, stood_s) for gauge, told in each)
+            closed = self._closed(ending, values, is_bordered=was_begun and now.is_shown)
         elif ending is not None:
-            closed = self._give_up(ending, self._stood_s)
+            closed = self._give_up(ending, stood_s)
         goes_on = slot == self._floor + 1
         self.given_up = self._missed if goes_on and self._floor > self._run_from else ()
         if not goes_on:
             self._run_from = slot
         for gauge, told in each:
-            gauge.begin(start_s, told, self._stood_s)
+            gauge.begin(start_s, told, stood_s)
         return closed
 
     def _give_up(self, slot: int, stands_s: int) -> SlotValues:
@@ -231,8 +251,7 @@ class SlotBuilder:
     def _forget_all(self) -> None:
         """Begin anew, after every slot that was closed."""
         self._gauges = [self._gauge(kind) for kind in self._kinds]
-        self._slot = self._ending = self._heard_s = None
-        self._first = {}
+        self._slot = self._heard_s = None
         self._missed = ()
         self._is_begun = False
 

@@ -14,7 +14,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from agent.claims.batches import TOP_SERIES, Batch, BatchSeries, Numbering
+from agent.claims.batches import Batch, BatchSeries, Numbering, random_series
 from agent.curator.outbox import ReleasedValue, SeriesRow, ended, pack_released
 from agent.curator.running_file import ENDING, RunningFile
 from agent.curator.stream import open_state, public_state
@@ -178,7 +178,7 @@ class CuratorJournal:
             return 0
         numbers = self._journal.numbers()
         streams = {value.stream for value in waiting} - numbers.keys()  # a crash may leave some
-        begun = [BatchSeries(one, 0, 1 + self._draw(TOP_SERIES), 0, 0) for one in sorted(streams)]
+        begun = [BatchSeries(one, 0, random_series(self._draw), 0, 0) for one in sorted(streams)]
         numbers |= {one.stream: Numbering(series=one.series) for one in begun}
         batches = pack_released(waiting, numbers, self.designs())
         self.commit_series([ended(row) for row in running], (), batches, begun)

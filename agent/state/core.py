@@ -9,7 +9,15 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol, TypeVar
 
-from agent.claims.batches import TOP_SERIES, Batch, BatchSeries, Key, Numbering, fitting, pack
+from agent.claims.batches import (
+    Batch,
+    BatchSeries,
+    Key,
+    Numbering,
+    fitting,
+    pack,
+    random_series,
+)
 from agent.claims.delivery import RESEND_INTERVALS, Delivery
 from agent.claims.elapsed import Elapsed, Moment
 from agent.claims.limits import BatchPace, SlotCount
@@ -169,7 +177,7 @@ class DeviceCore:
         for stream in sorted(set(streams)):
             old = numbers.get(stream, Numbering())
             if anew or not old.series:
-                base, series = old.following - 1, 1 + self._draw_series(TOP_SERIES)
+                base, series = old.following - 1, random_series(self._draw_series)
                 found.append(BatchSeries(stream, base, series, seconds, base))
         return found
 

@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.claims.batches import Batch, Key, fitting, pack
+from agent.claims.batches import (
+    Batch,
+    BatchSeries,
+    Key,
+    Numbering,
+    fitting,
+    pack,
+    random_series,
+)
 from agent.claims.pipeline import Report
 from edge_ldp.device.frame import HEAD_BYTES, MAX_OFFSET, MAX_REPORTS, PAIR_BYTES, decode
 from tests.agent.samples import SERIES, numbered
@@ -114,6 +122,12 @@ def test_a_state_of_an_older_version_goes_on_with_frames_v1_until_a_series_begin
     frames = [decode(before.payload), decode(after.payload)]
     assert [(one.series, one.batch) for one in frames] == [(0, 900), (5, 1)]
     assert [before.key, after.key] == [Key(1, 900), Key(1, 901)]
+
+
+def test_series_have_any_number_of_32_bits_but_0_and_batches_in_them_count_from_1() -> None:
+    assert [random_series(draw) for draw in (lambda _: 0, lambda n: n - 1)] == [1, 0xFFFFFFFF]
+    assert Numbering() == Numbering(following=1, series=0, base=0)
+    assert [BatchSeries(1, 5, 9, 900, last).made for last in (5, 6, 8)] == [0, 1, 3]
 
 
 def test_streams_are_numbered_apart() -> None:

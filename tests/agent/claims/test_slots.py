@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.claims.gauges import round_half_up
-from agent.claims.slots import Kind, SlotBuilder, SlotValues
+from agent.claims.slots import Kind, SlotBuilder, SlotValues, most_apart_s
 from tests.tables import each
 
 SLOT_S = 900
@@ -322,14 +322,55 @@ def test_first_telegrams_ahead_of_their_time_cost_nothing_else_AGT_10() -> None:
     assert [one for one in closed if one] == [SlotValues(SLOT, (5, 900))]
 
 
-def test_SER_32_the_first_slot_and_the_one_before_an_outage_are_not_called_given_up() -> None:
-    """Only a slot with telegrams before, in and after it shows that they come too rarely."""
+def test_several_telegrams_ahead_of_their_time_cost_the_open_slots_rise_and_no_more_AGT_10() -> (
+    None
+):
+    builder = SlotBuilder(SLOT_S, [("x", Kind.MEAN), ("y", Kind.RISE)])
+    times = (0, 450, 86_400, 86_410, 86_420, 900, 1350, 1800)
+    closed = [builder.read(T0 + at_s, {"x": 5, "y": k}) for k, at_s in enumerate(times)]
+    assert [one for one in closed if one] == [
+        SlotValues(SLOT, (5, None)),
+        SlotValues(SLOT + 1, (5, 2)),
+    ]
+
+
+def test_a_slot_is_closed_by_the_clock_also_when_one_telegram_was_ahead_AGT_10() -> None:
+    builder = SlotBuilder(SLOT_S, [("x", Kind.RISE)])
+    for at_s in (*range(0, 500, 10), 10**8, *range(500, 890, 10)):
+        builder.read(T0 + at_s, {"x": 5})
+    assert list(passed(builder, T0 + 881 + SLOT_S // 2)) == [SlotValues(SLOT, (None,))]
+
+
+def test_a_builder_is_ahead_of_slots_that_it_closed_and_of_none_beside_the_present_one() -> None:
+    builder = SlotBuilder(SLOT_S, [("x", Kind.MEAN)])
+    builder.read(T0, {"x": 5})
+    builder.close_before(SLOT + 1)
+    assert [builder.is_ahead(SLOT + at) for at in (-3, -2, -1, 0)] == [True, True, False, False]
+
+
+@pytest.mark.parametrize(("kind", "seconds"), [("mean", 900), ("rise", 450), ("rate", 450)])
+def test_telegrams_may_come_so_far_apart_SER_32(kind: str, seconds: int) -> None:
+    assert most_apart_s(Kind(kind), SLOT_S) == seconds
+
+
+@pytest.mark.parametrize(
+    ("times", "given_up_at"),
+    [
+        # the first slot and the one before an outage are not called given up
+        ((500, 1100, 1700, 2300, 20_000, 20_003, 20_600, 21_200), [2300, 20_000]),
+        # a border that no register shows costs the slot on either side
+        ((0, 450, 900, 1300, 1700, 2300, 2700, 3100, 3600), [2300, 2700, 3100]),
+    ],
+)
+def test_SER_32_a_slot_with_telegrams_before_in_and_after_it_shows_that_they_come_too_rarely(
+    times: tuple[int, ...], given_up_at: list[int]
+) -> None:
     builder = SlotBuilder(SLOT_S, [("e", Kind.RISE)])
     seen = {}
-    for at_s in (500, 1100, 1700, 2300, 20_000, 20_003, 20_600, 21_200):
+    for at_s in times:
         builder.read(T0 + at_s, {"e": 5})
         seen[at_s] = builder.given_up
-    assert [at_s for at_s, found in seen.items() if found] == [2300, 20_000]
+    assert [at_s for at_s, found in seen.items() if found] == given_up_at
 
 
 def test_a_slot_closed_by_the_clock_stays_closed_SER_17() -> None:
