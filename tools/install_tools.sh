@@ -43,6 +43,7 @@ nodejs command -v node
 npm command -v npm
 chromium-headless-shell command -v chromium-headless-shell || command -v chromium
 prometheus command -v promtool
+prometheus-alertmanager command -v amtool
 nginx-light command -v nginx
 $slow
 END

@@ -149,7 +149,8 @@ def _stopped(found: FleetSummary, lately: OfLate, file: str) -> Iterator[Alarm]:
     service, last_s = found.service, found.last_commit_s
     running = [one for one in service.workers if one.health != "stopped" and not one.is_late]
     lost = [0 if one.ages.lost_s is None else one.ages.lost_s for one in running]
-    idle_s = 0 if last_s is None else found.now_s - last_s
+    linked = [one.ages.link_s or 0 for one in running] if found.devices.heard else []
+    idle_s = max(linked, default=0) if last_s is None else found.now_s - last_s
     run = f"{PROGRAM} run -c {file}" if found.is_fast else UNIT  # a rehearsal has no unit
     if service.runs is False:
         yield _alarm("ServiceDown", "no service runs on this store: nothing is counted", run)

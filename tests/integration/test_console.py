@@ -48,7 +48,9 @@ async def test_a_day_of_an_operator(broker: RealBroker, tmp_path: Path) -> None:
                 await expect(link).to_contain_text("live", timeout=PATIENCE_MS)
                 assert "ok, heartbeat" in await page.locator("#state").inner_text()
                 verdict = await page.locator('[data-figure="verdict"]').inner_text()
-                assert re.match(r"All is well\. The service runs; 0 of \d+ devices", verdict)
+                assert re.match(
+                    r"It waits for the first report\. The service runs; 0 of \d+ devices", verdict
+                )
                 text = await _day(page, address, aggregator, wire, plan)
                 await browser.close()
     finally:

@@ -155,6 +155,14 @@ def test_a_rehearsal_is_told_what_to_run_as_it_has_no_unit() -> None:
     assert found["command"] == "edge-ldp aggregator run -c a.toml"
 
 
+def test_AGG_40_devices_are_heard_and_nothing_was_ever_counted() -> None:
+    idle = {"last_commit_s": None, f"{WORKER}ages__link_s": 7201}
+    (found,) = alarms(_faulty(**idle), NOTHING, "a.toml")
+    assert (found["name"], found["severity"]) == ("NothingCounted", "critical")
+    for less in ({f"{WORKER}ages__link_s": 7200}, {"devices__heard": 0, "devices__missing": 0}):
+        assert list(alarms(_faulty(**idle | less), NOTHING, "a.toml")) == []
+
+
 def test_what_follows_from_another_alarm_is_none_of_its_own() -> None:
     follows = {
         "last_commit_s": 900_000,

@@ -3,15 +3,17 @@
 import fcntl
 import json
 import re
+import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import httpx
 import pytest
 from msgspec.json import decode
 
-from aggregator.answers.alarms import ALARMS, LINK_S, Lately, alarms
+from aggregator.answers.alarms import ALARMS, LINK_S, SEVERITIES, Lately, alarms
 from aggregator.answers.fleet import LATE_S, FleetSummary
 from aggregator.console.answering import Desk
 from aggregator.console.metrics import metrics_text
@@ -35,11 +37,13 @@ from tests.aggregator.console.small_fleet import (
     send,
     status,
 )
-from tests.aggregator.console.test_metrics import CONSOLE, RULES, series
+from tests.aggregator.console.test_metrics import CONSOLE, ROOT, RULES, series
+from tests.integration.conftest import free_port
 from tests.processes import run_told
 
 HOMES = [f"north-{at:04d}" for at in range(20)]
 HOUR_S = 3600
+NOTICE = ROOT / "config" / "alertmanager.yml"
 
 
 @dataclass
@@ -287,3 +291,76 @@ def test_AGG_12_AGG_17_AGG_27_AGT_16_NET_11_PLN_03_PLN_18_REP_01_REP_10_fire_the
     command = [promtool, "test", "rules", str(file)]
     done = run_told(command)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def _told_receiver(severity: str) -> str:
+    amtool = needs.program("amtool", "apt-get install prometheus-alertmanager")
+    command = [amtool, "config", "routes", "test", f"--config.file={NOTICE}"]
+    return run_told([*command, f"severity={severity}"], check=True).stdout.strip()
+
+
+def test_alertmanager_wakes_somebody_for_what_is_critical_alone() -> None:
+    told = {severity: _told_receiver(severity) for severity in SEVERITIES}
+    assert told == {"critical": "pager", "warning": "desk", "info": "desk"}
+
+
+# an instance's alerts, and which of them are told
+TOLD: dict[str, tuple[set[str], set[str]]] = {
+    "store": ({"StoreUnreadable", "ServiceDown", "RoomLow"}, {"StoreUnreadable"}),
+    "service": (
+        {"ServiceDown", "ServiceDegraded", "DevicesSilent", "ReportsPending", "RoomLow"},
+        {"ServiceDown", "RoomLow"},
+    ),
+    "plan": ({"NoPlan", "NothingCounted", "PlansRefused"}, {"NoPlan"}),
+    "silent": ({"DevicesSilent", "PlansRefused"}, {"DevicesSilent", "PlansRefused"}),
+}
+
+
+def test_AGG_27_alertmanager_tells_the_cause_and_not_what_follows(tmp_path: Path) -> None:
+    program = needs.program("prometheus-alertmanager", "apt-get install prometheus-alertmanager")
+    file, port = tmp_path / "alertmanager.yml", free_port()
+    file.write_text(NOTICE.read_text().replace("127.0.0.1:9099", f"127.0.0.1:{free_port()}"))
+    command = [program, f"--config.file={file}", f"--storage.path={tmp_path}"]
+    ports = [f"--web.listen-address=127.0.0.1:{port}", "--cluster.listen-address="]
+    alerts = [
+        {"alertname": name, "instance": at, "severity": ALARMS.get(name, "critical")}
+        for at, (names, _) in TOLD.items()
+        for name in names
+    ]
+    ending = {"alertname": "CertificateExpires", "instance": "certificate"}
+    alerts += [{**ending, "severity": severity} for severity in SEVERITIES]
+    told = {(at, name) for at, (_, names) in TOLD.items() for name in names}
+    with (
+        (tmp_path / "log").open("w") as log,
+        subprocess.Popen([*command, *ports], stderr=log) as am,
+    ):
+        try:
+            with httpx.Client(base_url=f"http://127.0.0.1:{port}/api/v2", timeout=60) as client:
+                _await_told(client, alerts, {*told, ("certificate", "CertificateExpires")})
+                gone = {"alertname": "ConsoleDown", "severity": "critical"}
+                _await_told(client, [gone], {("", "ConsoleDown")})
+        finally:
+            am.terminate()
+
+
+def _await_told(
+    client: httpx.Client, alerts: list[dict[str, str]], told: set[tuple[str, str]]
+) -> None:
+    """Raise alerts, and wait until those, and no others, are told; the test's own limit ends it."""
+    found: list[tuple[str, str]] = []
+    while sorted(found) != sorted(told):
+        with suppress(httpx.ConnectError):  # it starts
+            client.post("alerts", json=[{"labels": one} for one in alerts]).raise_for_status()
+            found = [
+                (one["labels"].get("instance", ""), one["labels"]["alertname"])
+                for one in client.get("alerts", params={"inhibited": "false"}).json()
+            ]
+
+
+def test_a_page_says_what_to_do_for_each_alert() -> None:
+    page = (ROOT / "docs" / "console.md").read_text()
+    rows = [line.split(" | ") for line in page.splitlines() if re.match(r"\| [A-Z]\w+", line)]
+    said = {
+        name for row in rows if len(row) == 4 for name in re.findall(r"\b[A-Z]\w+[a-z]\b", row[0])
+    }
+    assert {"ConsoleDown", "StoreUnreadable", *ALARMS} <= said
