@@ -38,6 +38,7 @@ NOT_UNDERSTOOD = "degraded: telegrams are not understood"
 OTHER_METER = "degraded: another meter speaks on the port"
 OTHER_FORMAT = "degraded: the meter sends a format that is not read: "
 SWAPPED = "degraded: the meter was swapped, no energy of this interval"
+LATE_S = 60  # by how much a telegram may be older than the newest, and no clock that was set back
 MISSED_TELEGRAMS = 3  # in a row without a quantity: the meter does not tell it
 _WORDS = {
     Belief.ANEW: "the meter was set back: no energy is reported of that interval",
@@ -90,7 +91,7 @@ class Feed:
         self._is_foreign = False  # telegrams of another meter came since the last of ours
         self._unread = Unread()
         self._is_line = source_of(table.port) is None
-        self._told_s: int | None = None  # the meter's time in the last telegram of a page or topic
+        self._told: tuple[str, int | None] | None = None  # our meter's name and time, the last told
         self._is_repeating = False
         self._swapped_s: float | None = None  # real time of the last swap
         self._swapped_slot = -1
@@ -224,6 +225,8 @@ class Feed:
                 continue
             belief = self._plausibility.judge(event, int(self._clock.monotonic()))
             self.counts[belief.name.lower()] += 1
+            if belief is not Belief.FOREIGN:
+                self._told = (event.meter_id, event.time_s)
             if readings := used(event, belief):
                 self._note_telegram()
                 self._note_quantities(event)
@@ -237,9 +240,14 @@ class Feed:
                 self._close(self._builder.read(time_s, readings))
 
     def _repeats(self, telegram: Telegram) -> bool:
-        """Say whether a page or topic tells an old telegram again: by the meter's time alone."""
-        told_s, self._told_s = self._told_s, telegram.time_s
-        self._is_repeating = not self._is_line and told_s is not None and told_s == self._told_s
+        """Say whether a page or topic tells an old telegram: by the meter's time alone.
+
+        Again, late, or by a second source of the same meter. Much older: the meter's clock was set.
+        """
+        name, newest_s = self._told or ("", None)
+        told_s = None if self._is_line or telegram.meter_id != name else telegram.time_s
+        behind_s = -1 if told_s is None or newest_s is None else newest_s - told_s
+        self._is_repeating = 0 <= behind_s < LATE_S
         self.counts["repeated"] += self._is_repeating
         return self._is_repeating
 

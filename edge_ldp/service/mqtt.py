@@ -8,7 +8,6 @@ socket is not read, which is the back-pressure the broker sees.
 
 import asyncio
 import ssl
-from collections import deque
 from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Any
@@ -18,7 +17,7 @@ from paho.mqtt.reasoncodes import ReasonCode
 
 from edge_ldp.service.broker import Broker, LinkLostError, Message, RefusedError, TooBigError
 from edge_ldp.service.mqtt_client import connect_client, make_client, packet_bytes
-from edge_ldp.service.mqtt_socket import LoopSocket
+from edge_ldp.service.mqtt_socket import Inbox, LoopSocket
 from edge_ldp.service.tls import reason_of, valid_until
 
 __all__ = [
@@ -39,6 +38,7 @@ _UNSUPPORTED = "unsupported protocol version"
 _UNANSWERED = "closed before it answered"
 _SILENT = "no answer in time"
 _UNSPECIFIED = "unspecified error"  # paho's word for an end without a word
+_BOUNDLESS = "it sends a message larger than anybody may"
 GONE = "the connection broke off: the broker stopped, or the network did"
 
 
@@ -72,12 +72,14 @@ class Link:
         self._loop = asyncio.get_running_loop()
         self._answered: asyncio.Future[None] = self._loop.create_future()
         self._waiting: dict[int, tuple[Sequence[str], asyncio.Future[bool]]] = {}
-        self._inbox: deque[Message] = deque()  # what came and nobody took yet
+        self._inbox = Inbox()
         self._arrived = asyncio.Event()
         self._lost: LinkLostError | None = None
         self._misc: asyncio.Task[None] | None = None
         self._client = make_client(broker, protocol)
-        self._socket = LoopSocket(self._client, self._inbox, lambda: self._lost is not None)
+        self._socket = LoopSocket(
+            self._client, self._inbox, lambda: self._lost is not None, self._refuse
+        )
         self._client.on_connect = self._on_connect
         self._client.on_disconnect = self._on_disconnect
         self._client.on_message = self._on_message
@@ -168,13 +170,13 @@ class Link:
                 raise self._lost
             self._arrived.clear()
             await self._arrived.wait()
-        message = self._inbox.popleft()
+        message = self._inbox.take()
         self._socket.steer()
         return message
 
     def receive_ready(self, limit: int) -> list[Message]:
         """Return up to `limit` messages that are already here, without waiting."""
-        taken = [self._inbox.popleft() for _ in range(min(limit, len(self._inbox)))]
+        taken = [self._inbox.take() for _ in range(min(limit, len(self._inbox)))]
         self._socket.steer()
         return taken
 
@@ -210,6 +212,11 @@ class Link:
             self._waiting.pop(mid)
             raise self._lost
         return await future
+
+    def _refuse(self) -> None:
+        """Leave a broker who sends a packet that no memory is there for."""
+        self._lose(_BOUNDLESS)
+        self.leave(abrupt=True)
 
     def _check(self) -> None:
         if self._lost:
@@ -259,7 +266,7 @@ class Link:
             topic = message.topic
         except UnicodeDecodeError:
             topic = ""  # no topic of ours; the owner refuses it like any other
-        self._inbox.append(Message(topic, bytes(message.payload), message.retain, message.mid))
+        self._inbox.put(Message(topic, bytes(message.payload), message.retain, message.mid))
         self._arrived.set()
 
     def _on_publish(

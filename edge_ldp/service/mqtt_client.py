@@ -54,6 +54,11 @@ def packet_bytes(topic: str, payload: bytes) -> int:
     return PACKET_HEAD + len(topic.encode()) + len(payload)
 
 
+def coming_bytes(client: paho.Client) -> int:
+    """Return the size that a packet which is being read says it has."""
+    return client._in_packet["remaining_length"]  # noqa: SLF001 (there is no public word)
+
+
 def _ping_after(keepalive_s: int) -> int:
     """Return after how many silent seconds to ask; paho waits as long again, and looks each 1 s."""
     return max(1, keepalive_s * 3 // 4 - 1)

@@ -1,26 +1,71 @@
-"""paho's socket on the asyncio loop: read while there is room, written when paho asks for it."""
+"""paho's socket on the asyncio loop: read while there is room, written when paho asks for it.
+
+Brokers lie and flood: what is held of one is bounded here (docs/faults.md, NET-30).
+"""
 
 import asyncio
 import ssl
 import threading
-from collections.abc import Callable, Sized
+from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 import paho.mqtt.client as paho
 
+from edge_ldp.service.broker import Message
+from edge_ldp.service.mqtt_client import MAX_PACKET_BYTES, coming_bytes
+
 INBOX_LIMIT = 1000
+INBOX_BYTES = 4 << 20  # as many reports as that count, each of the largest size
+MOST_BYTES = 16 << 20  # of a packet: beyond it the broker, who was asked for less, is left
 READ_BURST = 32
+
+
+class Inbox:
+    """What was read and nobody took yet, with a bound by count and by bytes."""
+
+    def __init__(self) -> None:
+        self._messages: deque[Message] = deque()
+        self._bytes = 0
+
+    def __len__(self) -> int:
+        """How many messages wait."""
+        return len(self._messages)
+
+    @property
+    def fill(self) -> float:
+        """Return how full it is, by count or by bytes: from 1 on nothing more is read."""
+        return max(len(self._messages) / INBOX_LIMIT, self._bytes / INBOX_BYTES)
+
+    def put(self, message: Message) -> None:
+        """Take a message; of one that nobody asked for by its size, no more than tells so."""
+        if len(message.payload) > MAX_PACKET_BYTES:
+            message = message._replace(payload=message.payload[: MAX_PACKET_BYTES + 1])
+        self._messages.append(message)
+        self._bytes += len(message.payload)
+
+    def take(self) -> Message:
+        """Return the message that has waited longest."""
+        message = self._messages.popleft()
+        self._bytes -= len(message.payload)
+        return message
 
 
 class LoopSocket:
     """Follows the socket of a client through paho's callbacks, from open to close.
 
-    `inbox`: what was read and nobody took yet; when it is full the socket is not read, which is the
-    back-pressure that the broker sees. `is_over`: nobody waits for the connection any more.
+    While `inbox` is full the socket is not read, which is the back-pressure that the broker sees.
+    `is_over`: nobody waits for the connection any more. `refuse`: a packet is beyond every bound.
     """
 
-    def __init__(self, client: paho.Client, inbox: Sized, is_over: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        client: paho.Client,
+        inbox: Inbox,
+        is_over: Callable[[], bool],
+        refuse: Callable[[], None],
+    ) -> None:
         self.peer: tuple[str, int] | None = None  # whom we really speak to
         self.opened: Any = None  # by the thread that connects, maybe before the loop knows of it
         self.current: Any = None
@@ -29,6 +74,7 @@ class LoopSocket:
         self._client = client
         self._inbox = inbox
         self._is_over = is_over
+        self._refuse = refuse
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
         client.on_socket_open = self._on_open
@@ -45,12 +91,13 @@ class LoopSocket:
         """Read from the socket unless the inbox is full; start again when it is half empty."""
         if self.current is None:
             return
-        if self.is_read and len(self._inbox) >= INBOX_LIMIT:
+        if self.is_read and self._inbox.fill >= 1:
             self._loop.remove_reader(self.current)
             self.is_read = False
-        elif not self.is_read and len(self._inbox) <= INBOX_LIMIT // 2:
+        elif not self.is_read and self._inbox.fill <= 1 / 2:
             self._loop.add_reader(self.current, self._readable)
             self.is_read = True
+            self._read_pending()
 
     def detach(self) -> None:
         """Let the loop forget the socket."""
@@ -110,12 +157,23 @@ class LoopSocket:
             self._loop.remove_writer(sock)
 
     def _readable(self) -> None:
-        for _ in range(READ_BURST):  # paho reads one packet a call
+        if not self.is_read:
+            return
+        for _ in range(READ_BURST):  # paho reads one packet a call, or as many as are in flight
             before = len(self._inbox)
             self._client.loop_read()
-            if len(self._inbox) == before and not self._pending():
+            if coming_bytes(self._client) > MOST_BYTES:
+                self._refuse()
+                return
+            if self._inbox.fill >= 1 or (len(self._inbox) == before and not self._pending()):
                 break
         self.steer()
+        self._read_pending()
+
+    def _read_pending(self) -> None:
+        """Go on soon with what TLS holds: no byte on the socket would wake the loop for it."""
+        if self.is_read and self._pending():
+            self._loop.call_soon(self._readable)
 
     def _pending(self) -> bool:
         """Say whether TLS holds bytes that the loop cannot see on the socket."""

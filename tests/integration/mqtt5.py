@@ -1,6 +1,7 @@
 """A scripted MQTT 5 broker: what it answers is the test's to say. Speaks just enough of OASIS's."""
 
 import asyncio
+import ssl
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -16,7 +17,7 @@ class Scripted:
     `connack` is a list of reason codes, one a connection, the last for all later ones; `puback` the
     same for reports. `suback`: what it grants for a topic that ends so, instead of QoS 1.
     Acknowledgements come after `delay_s`. `disconnect`: with this code it ends
-    a connection once something was published.
+    a connection once something was published. `flood`: bytes that follow a subscription at once.
     """
 
     connack: list[int] = field(default_factory=lambda: [0])
@@ -26,6 +27,8 @@ class Scripted:
     maximum_packet: int = 0
     delay_s: float = 0.0
     disconnect: int = 0
+    flood: bytes = b""
+    context: ssl.SSLContext | None = None
     published: list[tuple[str, bytes]] = field(default_factory=list)
     connections: int = 0
     most_in_flight: int = 0
@@ -36,7 +39,7 @@ class Scripted:
 
     async def __aenter__(self) -> Self:
         """Listen on a free port."""
-        server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        server = await asyncio.start_server(self._serve, "127.0.0.1", 0, ssl=self.context)
         self._server, self.port = server, int(server.sockets[0].getsockname()[1])
         return self
 
@@ -59,6 +62,8 @@ class Scripted:
                         return
                 elif kind in (SUBSCRIBE, UNSUBSCRIBE, PINGREQ):
                     writer.write(self._answer(kind, body))
+                    if kind == SUBSCRIBE:
+                        writer.write(self.flood)
                 elif kind == PUBLISH:
                     task = asyncio.create_task(self._take(body, writer))
                     tasks.add(task)
@@ -105,6 +110,11 @@ class Scripted:
         if self.maximum_packet:
             found += bytes([MAXIMUM_PACKET_SIZE]) + self.maximum_packet.to_bytes(4, "big")
         return found
+
+
+def message(topic: bytes, payload: bytes) -> bytes:
+    """Return a PUBLISH at QoS 0."""
+    return _framed(0x30, len(topic).to_bytes(2, "big") + topic + b"\0" + payload)
 
 
 def _topics(filters: bytes) -> list[str]:

@@ -1,6 +1,7 @@
 """A page as a port: what it tells is a telegram, and whatever else it does is named."""
 
 import asyncio
+import gzip
 import hashlib
 import ssl
 from collections.abc import Awaitable, Callable
@@ -25,6 +26,7 @@ from tests.integration.certificates import Authority
 
 pytestmark = pytest.mark.integration
 TELEGRAM = p1_telegram(meter_id="E0043007052870318", time_s=1_800_000_000, import_wh=1, power_w=378)
+FIELDS = 'fields = [{ field = "power", quantity = "power", unit = "W" }]'
 MARKER = b"83457219"  # a reading that must never be in an error
 
 
@@ -106,6 +108,21 @@ async def test_SER_38_an_answer_that_is_no_telegram_is_named_and_never_quoted(
         page.headers = headers
         assert said in await refusal(table_of(f"http://127.0.0.1:{page.port}/t"))
     assert len(page.requests) == 1  # a redirect is not followed
+
+
+@pytest.mark.parametrize("protocol", ["dsmr", "sml", "linky", "lines"])
+async def test_SER_38_a_packed_body_that_says_nothing_of_it_is_never_unpacked(
+    protocol: str,
+) -> None:
+    """10 MB of zeros as 10 kB: these bytes are all that is ever held, and they are no telegram."""
+    bomb, fields = gzip.compress(bytes(10_000_000)), FIELDS if protocol == "lines" else ""
+    async with page_server(bomb) as page:
+        table = table_of(f"http://127.0.0.1:{page.port}/t", f'protocol = "{protocol}"', fields)
+        meter = make_meter(table)
+        with closing(await open_meter(table)) as port:
+            heard = [await hear(port, meter) for _ in range(3)]  # silence, the page, silence
+    assert [len(data) for data, _ in heard if data] == [len(line_of(bomb))]
+    assert not [one for _, events in heard for one in events if isinstance(one, Telegram)]
 
 
 async def nothing(_: asyncio.StreamReader, __: asyncio.StreamWriter) -> None:

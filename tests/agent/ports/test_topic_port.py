@@ -20,6 +20,7 @@ from agent.ports.port import Port
 from edge_ldp.service.mqtt import Broker, Link, open_link
 from firmware_stubs.meters import p1_telegram
 from tests.integration.conftest import OPEN, RealBroker, broker, make_broker
+from tests.integration.mqtt5 import Scripted, message
 
 __all__ = ["broker", "make_broker"]  # fixtures
 
@@ -82,6 +83,36 @@ async def test_SER_41_json_in_many_lines_is_one_reading_and_what_is_none_costs_n
             ):
                 await link.publish(TOPIC, payload)
             assert await powers(port, table, 3) == [7, 8, 8]
+
+
+async def test_SER_41_what_yesterday_kept_is_no_reading_however_often_it_is_asked_for(
+    broker: RealBroker,
+) -> None:
+    """The source went away, its last word stayed: heard at the start, and after a broken link."""
+    table = table_of(broker)
+    async with publisher(broker) as link:
+        await link.publish(TOPIC, telegram(1), retain=True)
+    for again in range(2):
+        with closing(await open_meter(table)) as port:
+            async with publisher(broker) as link:
+                await link.publish(TOPIC, telegram(2 + again))
+            assert await powers(port, table, 1) == [2 + again]
+    async with publisher(broker) as link:
+        with closing(await open_meter(table)) as port:
+            await link.publish(TOPIC, b"", retain=True)  # taken back: no telegram, and no end
+            await link.publish(TOPIC, telegram(4))
+            assert await powers(port, table, 1) == [4]
+
+
+async def test_SER_51_a_broker_that_floods_costs_bounded_memory_and_no_telegram() -> None:
+    """24 MB of junk, half a telegram and pieces out of order, faster than they are taken."""
+    whole = telegram(7)
+    pieces = [b"x" * 60_000] * 400 + [whole[:99], whole[99:], whole[99:] + whole[:99], whole]
+    flood = b"".join(message(TOPIC.encode(), one) for one in pieces)
+    async with Scripted(flood=flood) as scripted:
+        table = parse_meter(f'port = "mqtt://{HOST}:{scripted.port}/{TOPIC}"', "agent.toml")
+        with closing(await open_meter(table)) as port:
+            assert await powers(port, table, 1) == [7]
 
 
 async def test_SER_42_a_broker_that_goes_away_is_gone_and_a_topic_nobody_uses_quiet(

@@ -17,6 +17,7 @@ from agent.link.uplink import Uplink
 from agent.meters.dsmr import P1Meter
 from agent.meters.reading import Asker, Discarded, Send, Telegram
 from agent.ports.meters import make_meter
+from agent.running.feed import LATE_S
 from agent.running.feeds import NO_CLOCK, Feeds
 from agent.state.journal import Journal
 from agent.state.local_mode import local_device
@@ -556,6 +557,30 @@ def test_SER_43_a_dongle_that_tells_one_telegram_again_is_not_used_and_stale(mak
     assert bench.feed.health == "degraded: stale"
     bench.telegram(time_s=T0 + 3)
     assert bench.feed.health == "ok"
+
+
+@pytest.mark.parametrize("late_s", [0, 10, LATE_S - 20])
+def test_SER_50_two_sources_of_one_meter_and_late_telegrams_count_once(
+    make: Any, late_s: int
+) -> None:
+    """As from one that keeps order: by the meter's own time, until its clock itself is set back."""
+    one, both = (make(quantities=ENERGY, window=(2, 1), port="mqtt://dongle.lan/t") for _ in "12")
+    for bench in (one, both):
+        bench.feed.note_open()
+        for second in range(0, SLOT_S * 3 + 1, 10):
+            told = {"time_s": T0 + second, "power_w": second % 7000, "import_wh": 1000 + second}
+            bench.telegram(**told)
+            bench.telegram(of="E0000000000000002")  # of another house
+            if bench is both:
+                past_s = max(second - late_s, 0)
+                past = {"power_w": past_s % 7000, "import_wh": 1000 + past_s}
+                bench.telegram(time_s=T0 + past_s, **past)
+            bench.clock.pass_s(10)
+    assert both.slots == one.slots
+    assert len(one.slots) == 3
+    assert both.feed.counts["believed"] == one.feed.counts["believed"]
+    both.telegram(time_s=T0 + SLOT_S * 3 - LATE_S, import_wh=99_999)
+    assert both.feed.counts["believed"] == one.feed.counts["believed"] + 1
 
 
 @pytest.mark.parametrize("every_s", [10, pytest.param(1, marks=pytest.mark.slow)])

@@ -15,7 +15,7 @@ import pytest
 
 from edge_ldp.service.mqtt import Broker, Link, LinkLostError, Message, RefusedError, open_link
 from edge_ldp.service.mqtt_client import MAX_PACKET_BYTES, make_client
-from edge_ldp.service.mqtt_socket import INBOX_LIMIT, READ_BURST, LoopSocket
+from edge_ldp.service.mqtt_socket import INBOX_LIMIT, READ_BURST, Inbox, LoopSocket
 from tests import needs
 from tests.aggregator.fakes import until
 from tests.integration.conftest import HOST, OPEN, RealBroker, broker, free_port, make_broker
@@ -411,7 +411,7 @@ async def test_a_ca_file_that_is_none_is_told_and_does_not_end_the_caller(
 async def test_a_socket_that_connects_after_we_gave_up_is_closed(broker: RealBroker) -> None:
     """The name took too long to resolve: the helper thread comes back to a link that is lost."""
     client = make_client(broker_at(broker.port), "5")
-    given_up = LoopSocket(client, [], lambda: True)
+    given_up = LoopSocket(client, Inbox(), lambda: True, lambda: None)
     with socket.create_connection((HOST, broker.port)) as late:
         assert client.on_socket_open is not None
         client.on_socket_open(client, None, late)
