@@ -49,6 +49,19 @@ class ErasedDevices(AnswerPart, frozen=True, kw_only=True):
     archived: Reports | None
 
 
+class RenamedDevice(AnswerPart, frozen=True, kw_only=True):
+    """What `devices rename` answers.
+
+    device: its old name; to: its new one; changed: false if it had that already; login_moved:
+    whether its login at the broker has the new name now, with the same password.
+    """
+
+    device: str
+    to: str
+    changed: bool
+    login_moved: bool
+
+
 class RenewedCertificates(AnswerPart, frozen=True, kw_only=True):
     """What `renew` answers.
 

@@ -8,7 +8,13 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aggregator.answers.changes import ChangedDevices, ErasedDevice, ErasedDevices, erased_text
+from aggregator.answers.changes import (
+    ChangedDevices,
+    ErasedDevice,
+    ErasedDevices,
+    RenamedDevice,
+    erased_text,
+)
 from aggregator.answers.device_view import (
     DevicesAnswer,
     GroupsAnswer,
@@ -34,13 +40,14 @@ from aggregator.commands.common import (
     reading,
     refuse_own,
 )
-from aggregator.commands.invite import RELOAD, end_logins
+from aggregator.commands.invite import RELOAD, end_logins, move_login
 from aggregator.commands.member_files import FORMATS, read_members, write_members
 from aggregator.config import ConfigError
 from aggregator.counting.members import Listed, named_wishes
 from aggregator.store.erasure import erase as erase_devices
 from aggregator.store.erasure import erased_devices
 from aggregator.store.registry import apply, listed
+from aggregator.store.renaming import rename as rename_device
 from edge_ldp.arguments import whole_number
 from edge_ldp.entropy import system_draw
 
@@ -143,7 +150,7 @@ def erase(args: argparse.Namespace) -> int:
     with changing(args) as (config, session):
         at_s = int(make_clock(config).now())
         found, is_overwritten = erase_devices(session, wanted, at_s, system_draw())
-        archived = _erase_archived(config, session, wanted)
+        archived = _erase_archived(config, session)
     ended, is_broker_told = end_logins(config, wanted)
     view = ErasedDevices(
         at_s=at_s,
@@ -155,14 +162,31 @@ def erase(args: argparse.Namespace) -> int:
     return Shown(view, lambda: erased_text(view, told="" if is_broker_told else RELOAD)).show(args)
 
 
-def _erase_archived(config: AggregatorConfig, reader: Reader, devices: list[str]) -> int | None:
+def _erase_archived(config: AggregatorConfig, reader: Reader) -> int | None:
     if config.archive is None:
         return None
     from aggregator.archive.files import compact, erase_archived  # noqa: PLC0415 (an extra)
 
     place, slots = Path(config.archive.path), {one.id: one.slot_seconds for one in config.streams}
-    compact(place, slots, reader.committed, erased=erased_devices(reader.facts()))
-    return erase_archived(place, devices)
+    gone = erased_devices(reader.facts())
+    compact(place, slots, reader.committed, erased=gone)
+    return erase_archived(place, gone)
+
+
+def rename(args: argparse.Namespace) -> int:
+    """Let a device go on under another name; nothing is lost, and the old name is barred."""
+    with changing(args) as (config, session):
+        at_s = int(make_clock(config).now())
+        is_new = rename_device(session, args.device, args.to, at_s)
+    moved, is_told = move_login(config, args.device, args.to)
+    view = RenamedDevice(device=args.device, to=args.to, changed=is_new, login_moved=moved)
+    lines = [
+        f"{view.device} {'is' if is_new else 'already was'} {view.to}, and its old name is barred",
+        f'on the device, in agent.toml: id = "{view.to}", and the same username; then restart it:',
+        "until then its reports are refused and wait there",
+        *([RELOAD] if view.login_moved and not is_told else []),
+    ]
+    return Shown(view, lambda: "\n".join([*lines, ""])).show(args)
 
 
 def _change(args: argparse.Namespace, wishes: Sequence[Wish], *, ends_logins: bool = False) -> int:
@@ -234,6 +258,9 @@ def add(commands: Commands) -> None:
     sub = add_command(below, erase, ErasedDevices)
     sub.add_argument("device", nargs="+", help="its name")
     sub.add_argument("--yes", action="store_true", help="for ever")
+    sub = add_command(below, rename, RenamedDevice)
+    sub.add_argument("device", help="its name")
+    sub.add_argument("to", metavar="NEW", help="one that no device ever had")
     invite.add(below)
     sub = add_command(below, import_, ChangedDevices)
     sub.set_defaults(name="import")

@@ -137,6 +137,20 @@ def end_logins(config: AggregatorConfig, devices: Iterable[str]) -> tuple[list[s
     return ended, bool(ended) and tell_broker(table.pid_file)
 
 
+def move_login(config: AggregatorConfig, old: str, new: str) -> tuple[bool, bool]:
+    """Give a device's login its new name; return whether there was one, and the broker was told."""
+    table = config.devices
+    if table is None:
+        return False, False
+    kept = Path(table.passwords_file)
+    with changing_logins(kept) as logins:
+        if moved := old in logins:
+            logins[new] = logins.pop(old)
+            if old in (until_s := running_out(kept)):
+                keep_running_out(kept, {new if at == old else at: s for at, s in until_s.items()})
+    return moved, moved and tell_broker(table.pid_file)
+
+
 def _wishes(args: argparse.Namespace) -> list[Wish]:
     if bool(args.device) == (args.csv is not None):
         raise ConfigError("arguments", "NAME", "expected names of devices, or --csv FILE")

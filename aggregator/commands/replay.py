@@ -74,6 +74,7 @@ from aggregator.replay.statement import Selection
 from aggregator.replay.view import JSON_KEYS, compacted_text, compared_view, replay_text
 from aggregator.store.erasure import erased_devices
 from aggregator.store.opening import open_reader
+from aggregator.store.renaming import former_names
 from aggregator.store.rows import THERE
 from edge_ldp.arguments import Parser
 from edge_ldp.extras import pip_install
@@ -242,7 +243,12 @@ def _run(
     gone_s = {
         one.name: rolled_up[one.id].until.get(GONE, 0) * one.bucket_s for one in config.streams
     }
-    there = (one for one in read_releases(place) if one.end_s > gone_s.get(one.name, 0))
+    now = former_names(reader.facts())
+    there = (
+        one._replace(device=now.get(one.device, one.device))
+        for one in read_releases(place)
+        if one.end_s > gone_s.get(one.name, 0)
+    )
     sums = compare_releases(there, sums_before, sums_after, totals)
     compared = compare_archive(*(rolled(tally, rolled_up) for tally in (plain, before, after)))
     clock.append(time.monotonic())

@@ -53,13 +53,13 @@ class Listed:
 class Standing:
     """What a device's row says: its group's number, since when it is revoked, and held.
 
-    `is_erased`: and nothing more than its name, which bars it for ever.
+    `barred`: why nobody may report by that name again, else "".
     """
 
     group: int = 0
     revoked_s: int | None = None
     held_s: int | None = None
-    is_erased: bool = False
+    barred: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +92,9 @@ def decided(
                 raise MemberError(wish.where, "is not enrolled", "enrol it first (devices enrol)")
             before = Standing()
             enrolled.append(device)
-        if before.is_erased:
+        if before.barred:
             remedy = "its old reports would count again: give the home another name"
-            raise MemberError(wish.where, "was erased", remedy)
+            raise MemberError(wish.where, before.barred, remedy)
         if wish.group is not None and wish.group not in known:
             known[wish.group] = made[wish.group] = max(known.values()) + 1
         found = _changes(wish, before, known, at_s)

@@ -3,9 +3,8 @@
 What stays is of many homes: counts, sums and totals, and in its record how many reports were
 counted, so that accounts still add up. Its noisy sums of a period, which the intervals of few homes
 need one by one, get a random name each, so that they are of nobody; the hash of its name, by which
-crowds are counted, becomes a random one. What was kept apart of a home
-in quarantine is in no sum: it goes, and counts as rejected. Source: docs/administration.md, Erasing
-a home.
+crowds are counted, becomes a random one. What was kept apart of a home in quarantine is in no sum:
+it goes, and counts as rejected. Source: docs/administration.md, Erasing a home.
 """
 
 from __future__ import annotations
@@ -15,9 +14,9 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from aggregator.counting.records import UNNAMED, Record
-from aggregator.counting.reporters import hash_of, renamed
 from aggregator.errors import MemberError
 from aggregator.store.forms import unpack_pairs
+from aggregator.store.renaming import RENAMED, former_names, rename_reporter
 from aggregator.store.shared_reads import PUT_FACT
 from edge_ldp.protocol.released import FIRST_KEY, FIRST_SUMS_KEY
 
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     Draw = Callable[[int], int]  # a random number below it
 
 ERASED = "erased, device "  # of a fact's name
-_CELL = "stream, epoch, grp, cls, bucket"
 GONE = "(an erased device)"
 _HELD = "SELECT stream, pairs FROM held_counts WHERE device = ?"
 _UNNAME = "UPDATE period_sums SET device = ? WHERE device = ? AND name = ? AND first_s = ?"
@@ -80,8 +78,10 @@ def erase(
 
 
 def _erase(session: Session, device: str, at_s: int, draw: Draw) -> Erased:
-    if not session.rows("SELECT 1 FROM devices WHERE device = ?", (device,)):
-        raise MemberError(f"device {device}", "is not known", "see `devices list`")
+    now = former_names(session.facts()).get(device)
+    if now or not session.rows("SELECT 1 FROM devices WHERE device = ?", (device,)):
+        what = f"was renamed to {now}" if now else "is not known"
+        raise MemberError(f"device {device}", what, "see `devices list`")
     held: dict[int, int] = {}
     for stream, blob in session.rows(_HELD, (device,)):
         held[stream] = held.get(stream, 0) + int(unpack_pairs(bytes(blob))[1].sum())
@@ -93,12 +93,10 @@ def _erase(session: Session, device: str, at_s: int, draw: Draw) -> Erased:
             session.rows("DELETE FROM records WHERE device = ? AND stream = ?", (device, stream))
         else:
             session.put_record(device, stream, _blank(record, held.get(stream, 0)))
-    _rename_reporter(session, device, draw(1 << 32))
-    session.rows(_BLANK, (at_s, at_s, at_s, device))
+    rename_reporter(session, device, draw(1 << 32))
     reports = sum(record.counted for stream, record in records if stream < FIRST_KEY)
     reports -= sum(held.values())
-    audited = _blank_audit(session, device)
-    session.rows(PUT_FACT, (f"{ERASED}{device}", json.dumps({"at_s": at_s, "reports": reports})))
+    audited = _bar(session, device, at_s, reports)
     return Erased(device, rows, audited, reports, unnamed)
 
 
@@ -110,18 +108,6 @@ def _unname_sums(session: Session, device: str, draw: Draw) -> int:
         values = (f"{UNNAMED}{draw(1 << 64):016x}", device, name, first_s)
         session.rows(_UNNAME, values)
     return len(kept)
-
-
-def _rename_reporter(session: Session, device: str, new: int) -> None:
-    old = hash_of(device)
-    for table in (*session.COUNTED, "sums"):
-        cells = [
-            (after, *key, bytes(blob))
-            for *key, blob in session.rows(f"SELECT {_CELL}, reporters FROM {table}")  # noqa: S608 (our own words)
-            if (after := renamed(bytes(blob), old, new)) != blob
-        ]
-        where = " AND ".join(f"{name} = ?" for name in (*_CELL.split(", "), "reporters"))
-        session.each(f"UPDATE {table} SET reporters = ? WHERE {where}", cells)  # noqa: S608 (here too)
 
 
 def _delete(session: Session, table: str, device: str) -> int:
@@ -140,6 +126,19 @@ def _blank(record: Record, held: int) -> Record:
         conflicts=record.conflicts,
         created=counted + rejected,
     )
+
+
+def _bar(session: Session, device: str, at_s: int, reports: int) -> int:
+    """Keep of a device, and of names that it had before, that they were erased."""
+    audited = 0
+    former = [name for name, now in former_names(session.facts()).items() if now == device]
+    for name in (device, *former):
+        audited += _blank_audit(session, name)
+        session.rows(_BLANK, (at_s, at_s, at_s, name))
+        session.rows("DELETE FROM facts WHERE name = ?", (f"{RENAMED}{name}",))
+        told = json.dumps({"at_s": at_s, "reports": reports if name == device else 0})
+        session.rows(PUT_FACT, (f"{ERASED}{name}", told))
+    return audited
 
 
 def _blank_audit(session: Session, device: str) -> int:

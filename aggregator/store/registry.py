@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from aggregator.counting.members import Listed, Standing, decided
 from aggregator.store.erasure import erased_devices
 from aggregator.store.quarantine_release import count_held
+from aggregator.store.renaming import former_names
 from aggregator.store.shared_reads import FACTS, PLAN_HELD, RETIRED, streams_of
 
 if TYPE_CHECKING:
@@ -102,8 +103,11 @@ def _standing(session: Session, wishes: Sequence[Wish]) -> dict[str, Standing]:
         query = f"{_ROWS} WHERE device = ?"
         rows = [row for wish in wishes for row in session.rows(query, (wish.device,))]
     found = {device: Standing(*rest) for device, *rest in rows}
-    for device in erased_devices(session.facts()).keys() & found:
-        found[device] = replace(found[device], is_erased=True)
+    facts = session.facts()
+    barred = dict.fromkeys(erased_devices(facts), "was erased")
+    barred |= {device: f"was renamed to {now}" for device, now in former_names(facts).items()}
+    for device in barred.keys() & found:
+        found[device] = replace(found[device], barred=barred[device])
     return found
 
 

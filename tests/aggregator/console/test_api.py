@@ -90,7 +90,7 @@ def test_every_question_was_asked_above() -> None:
 NOT_ASKED = {  # commands that print JSON, and why the API has no question for them
     "they change the store, or files": {
         *("setup", "renew", "migrate", "backup", "restore"),
-        *("streams retire", "streams reinstate", "devices erase"),
+        *("streams retire", "streams reinstate", "devices erase", "devices rename"),
         *(f"devices {one}" for one in ("enrol", "revoke", "reinstate", "group", "quarantine")),
         *(f"devices {one}" for one in ("release", "invite", "import", "expire")),
         *(f"plan {one}" for one in ("publish", "repair", "hold", "release")),
