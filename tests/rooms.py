@@ -187,7 +187,7 @@ ROOMS = {
     "aggregator/config": Room(
         "aggregator.toml: sections, faults, secrets",
         "edge_ldp/device edge_ldp/mechanisms edge_ldp/protocol edge_ldp/sums edge_ldp/service"
-        f" aggregator {BASE}",
+        f" edge_ldp/period_sums aggregator {BASE}",
         io="load.py",
     ),
     "aggregator/counting": Room(

@@ -64,9 +64,8 @@ def _terms(config: AgentConfig, at: int, stream: StreamTable) -> SumTerms:
     table = stream.sums
     assert table is not None  # noqa: S101 (asked by the caller)
     seconds, hours = stream.slot_seconds, table.block_hours
-    block = table.cells * hours // 24 if hours > 1 else 1
-    layout = PeriodLayout(seconds, table.days, table.cells, table.offset_s, block)
-    if block > 1 and seconds < LEAST_BLOCK_SLOT_S:
+    layout = PeriodLayout.of_hours(seconds, table.days, table.cells, table.offset_s, hours)
+    if layout.block > 1 and seconds < LEAST_BLOCK_SLOT_S:
         raise ParameterError("block_hours", f"1, or slots of {LEAST_BLOCK_SLOT_S} s and more")
     span = (stream.ceiling if table.ceiling is None else table.ceiling) - stream.low
     policy = config.policy
@@ -109,12 +108,8 @@ def sums_faults(config: AgentConfig) -> list[tuple[str, str]]:
             continue
         ceiling = stream.ceiling if table.ceiling is None else table.ceiling
         is_within = stream.low < ceiling <= stream.ceiling
-        is_whole = table.block_hours == 1 or table.cells * table.block_hours % 24 == 0
         own = "above low, and not above the stream's ceiling"
-        checks += [
-            (f"streams[{at}].sums.ceiling", is_within, own),
-            (f"streams[{at}].sums.block_hours", is_whole, "hours of whole cells"),
-        ]
+        checks.append((f"streams[{at}].sums.ceiling", is_within, own))
     faults = [(key, expected) for key, holds, expected in checks if not holds]
     for at, stream in enumerate(config.streams) if not faults else ():
         if stream.sums is not None:

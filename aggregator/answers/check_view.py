@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from math import exp
 from typing import TYPE_CHECKING
 
 from msgspec import UNSET, UnsetType
 
-from aggregator.answers.parts import AnswerPart, Share
+from aggregator.answers.parts import AnswerPart, Share, Span
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,12 +19,26 @@ MUCH_EPSILON = 8
 LITTLE_W = 500  # a kettle takes more
 
 
+class AskedSums(AnswerPart, frozen=True, kw_only=True):
+    """What homes are asked to release, too: share of the window's ε, days, cells, their offset_s.
+
+    block_hours: so many hours share one noise.
+    """
+
+    share: str
+    days: int
+    cells: int
+    block_hours: int
+    offset_s: Span
+
+
 class CheckedStream(AnswerPart, frozen=True, kw_only=True):
     """What a stream's configuration means.
 
     name, id, unit, values (range), epsilon, theta, mechanism; noise_at_ceiling: standard deviation
     of one report before anything is known, in the unit; survey_share (null: chosen with θ);
-    horizon: how many values, or which question, answers are to be best for.
+    horizon: how many values, or which question, answers are to be best for; home_sums: what
+    invitations ask of homes besides, as configured, or null (sums of any layout are counted).
     """
 
     name: str
@@ -36,6 +51,7 @@ class CheckedStream(AnswerPart, frozen=True, kw_only=True):
     noise_at_ceiling: int
     survey_share: Share | None
     horizon: int | str
+    home_sums: AskedSums | None
 
 
 class TriedPart(AnswerPart, frozen=True, kw_only=True):
@@ -107,12 +123,24 @@ def check_text(view: CheckAnswer) -> str:
             f"{'stream':<12}{stream.name} (id {stream.id}): {values}",
             f"{'':<12}θ {stream.theta}, {stream.mechanism} reports; {noise}",
             f"{'':<12}{share}, for {asked}",
+            f"{'':<12}{_asked_text(stream.home_sums)}",
         ]
     lines += [f"warning: {told}" for told in view.warnings]
     return "\n".join(lines) + "\n"
 
 
+def _asked_text(sums: AskedSums | None) -> str:
+    if sums is None:
+        return "homes are asked for no sums; those that send some are counted"
+    days = "1 day" if sums.days == 1 else f"{sums.days} days"
+    cells = f" in {sums.cells} parts of the day" if sums.cells > 1 else ""
+    cells += f" from {sums.offset_s:,} s past midnight UTC" if sums.offset_s else ""
+    cells += f", {sums.block_hours} h of which share a noise" if sums.block_hours > 1 else ""
+    return f"homes are asked for their sums of {days}{cells}, at {sums.share} of a window's ε"
+
+
 def _stream(stream: StreamTable) -> CheckedStream:
+    asked = stream.home_sums
     return CheckedStream(
         name=stream.name,
         id=stream.id,
@@ -124,4 +152,7 @@ def _stream(stream: StreamTable) -> CheckedStream:
         noise_at_ceiling=round(stream.sums(stream.ceiling).worst_variance ** 0.5),
         survey_share=None if stream.survey_share is None else float(stream.survey_share),
         horizon=stream.horizon,
+        home_sums=None
+        if asked is None
+        else AskedSums(**asdict(asked) | {"share": str(asked.share)}),
     )

@@ -7,8 +7,8 @@ from decimal import Decimal
 from typing import Annotated, Literal
 
 from edge_ldp.device.errors import ParameterError
-from edge_ldp.device.sums import check_layout
 from edge_ldp.mechanisms import Hybrid, Mechanism, SquareWave, Tuned
+from edge_ldp.period_sums import PeriodLayout
 from edge_ldp.protocol.plan_bounds import PlanBounds, least_theta
 from edge_ldp.ratio import floor_ratio
 from edge_ldp.service.typed_table import Form, Range
@@ -46,12 +46,7 @@ class HomeSums:
 
     def check(self, slot_seconds: int) -> None:
         """Raise ParameterError unless a home can make them of slots of this length."""
-        block, rest = divmod(self.cells * self.block_hours, _HOURS)
-        if self.block_hours == 1:
-            block = 1
-        elif rest:
-            raise ParameterError("block_hours", "hours of whole cells")
-        check_layout(slot_seconds, self.days, self.cells, self.offset_s, block)
+        PeriodLayout.of_hours(slot_seconds, self.days, self.cells, self.offset_s, self.block_hours)
 
 
 @dataclass(frozen=True, slots=True)

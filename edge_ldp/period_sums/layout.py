@@ -6,7 +6,10 @@ reports.
 
 from dataclasses import dataclass
 
+from edge_ldp.device.errors import ParameterError
 from edge_ldp.device.sums import DAY_S, cell_of, check_layout, period_of
+
+HOUR_S = 3600
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +28,19 @@ class PeriodLayout:
 
     def __post_init__(self) -> None:
         check_layout(self.slot_seconds, self.days, self.cells, self.offset_s, self.block)
+
+    @classmethod
+    def of_hours(
+        cls, slot_seconds: int, days: int, cells: int, offset_s: int, block_hours: int
+    ) -> "PeriodLayout":
+        """Return the layout in which so many hours share one noise, 1: no cells do, as files say.
+
+        Raises ParameterError.
+        """
+        block, rest = divmod(cells * block_hours, DAY_S // HOUR_S) if block_hours > 1 else (1, 0)
+        if rest:
+            raise ParameterError("block_hours", "hours of whole cells")
+        return cls(slot_seconds, days, cells, offset_s, block)
 
     @property
     def slots_a_day(self) -> int:

@@ -137,7 +137,7 @@ def take_over(args: argparse.Namespace, config: AggregatorConfig) -> None:
     args.low, args.ceiling, args.epsilon = stream.low, stream.ceiling, str(stream.epsilon)
     args.slot_seconds = stream.slot_seconds
     if args.sums is None and (wanted := stream.home_sums) is not None:
-        args.sums = wanted.days, wanted.cells, wanted.offset_s
+        args.sums = wanted.days, wanted.cells, wanted.offset_s, wanted.block_hours
         args.sums_epsilon = str(wanted.share * Decimal(args.sums_epsilon))
     args.receipt_interval = float(config.intake.receipt_interval_s)
     args.origin, args.started, args.rate = clock.origin_s, clock.started_s, clock.rate
@@ -282,10 +282,15 @@ def _positive(text: str) -> int:
     return int(text)
 
 
-def _layout(text: str) -> tuple[int, int, int]:
-    days, _, rest = text.partition("/")
-    cells, _, offset_s = rest.partition("/")
-    return _positive(days), _positive(cells or "1"), int(offset_s or "0")
+def _layout(text: str) -> tuple[int, int, int, int]:
+    given = [*text.split("/"), "", "", ""]
+    days, cells, offset_s, block_hours, *_ = given
+    return (
+        _positive(days),
+        _positive(cells or "1"),
+        int(offset_s or 0),
+        _positive(block_hours or "1"),
+    )
 
 
 def parser() -> argparse.ArgumentParser:
@@ -313,9 +318,8 @@ def parser() -> argparse.ArgumentParser:
     add("--days", type=_positive, metavar="N", help=days)
     add("--data", default="swiss", metavar="swiss|FILE.npz:NAME", help="integers (homes, slots)")
     add("--epsilon", default="1", metavar="E", help="what every owner allows for one report")
-    add(
-        "--sums", type=_layout, metavar="DAYS[/CELLS[/OFFSET_S]]", help="homes release sums besides"
-    )
+    form = "DAYS[/CELLS[/OFFSET_S[/BLOCK_HOURS]]]"
+    add("--sums", type=_layout, metavar=form, help="homes release sums besides")
     add("--sums-epsilon", default="8", metavar="E", help="of sums, in any 97 slots (8)")
     add("--low", type=int, default=0, metavar="W", help="least value the owners allow")
     add("--ceiling", type=int, default=43_470, metavar="W", help="largest value they allow")

@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 WINDOW = 97  # slots, any of which together cost ε
 
 
-def sum_terms_of(policy: Policy, shape: tuple[int, int, int], epsilon: Epsilon) -> SumTerms:
-    """Return what every home's sums are made by; `shape`: days, cells, offset in s.
+def sum_terms_of(policy: Policy, shape: tuple[int, int, int, int], epsilon: Epsilon) -> SumTerms:
+    """Return what every home's sums are made by; `shape`: days, cells, offset, block hours.
 
     Raises ParameterError.
     """
-    layout = PeriodLayout(policy.slot_seconds, *shape)
+    layout = PeriodLayout.of_hours(policy.slot_seconds, *shape)
     span = policy.ceiling - policy.low
     scale = scale_for(layout, WINDOW, span, epsilon)
     return SumTerms(

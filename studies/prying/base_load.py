@@ -20,7 +20,6 @@ import numpy as np
 
 from edge_ldp import Tuned
 from edge_ldp.protocol.plan_bounds import PlanBounds
-from edge_ldp.sums import SHIPPED
 from studies.prying.attacker import TOP, Load, Menu, Mixed, whole
 from studies.prying.figures import LOADS
 from studies.prying.habits import A_DAY, DAYS, FUSES, SHARE, THETA, WAYS
@@ -64,15 +63,16 @@ def error(  # noqa: PLR0913 (what a study varies)
             seen = np.flatnonzero(counts)
             likely += logs[at[:, day][:, None], seen] @ counts[seen]
         if (layout := way.sums) is not None:
-            scale = SHIPPED.slots * ceiling / layout.epsilon
+            scale = layout.scale(ceiling)
             shape = (-1, DAYS // layout.days, layout.days)
             sums, own = (A_DAY * one.reshape(shape).sum(axis=2) for one in (prior, home[None]))
             if layout.cells > 1:
                 sums, own = (
                     np.repeat(one / layout.cells, layout.cells, axis=1) for one in (sums, own)
                 )
-            y = own + rng.laplace(0, scale, own.shape)
-            likely -= np.abs(sums - y).sum(axis=1) / scale
+            y = own + layout.noise(own.shape, scale, rng)
+            off = np.abs(sums - y).reshape(paths, -1, layout.block)
+            likely -= off.max(axis=2).sum(axis=1) / scale
         weights = np.exp(likely - likely.max())
         errors.append(float(weights @ prior[:, -1] / weights.sum() - home[-1]))
     return float(np.sqrt(np.mean(np.square(errors))))

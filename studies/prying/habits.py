@@ -1,6 +1,6 @@
 """What a home's habits leave in its reports, and in noisy sums: what a cautious owner compares.
 
-    python -m studies.prying.habits [--homes 40] [--draws 24] [--only WORDS]
+    python -m studies.prying.habits [--homes 40] [--draws 24] [--others 6] [--only WORDS]
 
 A habit is added to the real readings of a home, or not; the attacker says which. He knows every
 law: the plan's, the habit's, and the home's usual readings by hour of day (*knows the home*), or
@@ -8,10 +8,10 @@ those of all others (*knows the others*). Readings are 28 days of the bundled Sw
 is how often each tells a month with the habit from one without, shown both: a guess is 0.50.
 
 *Reports*: the shipped window, which slots report drawn as its ledger does, the tuned table at the θ
-that is chosen for these homes, surveys as chosen. *Sums*: S and discrete Laplace noise of scale
-97·R/ε, S by days of the home itself drawn anew. *Both*: the window's ε shared, and what both ways
-tell added up. The likelihood ratio is exact for what he knows; readings of a night belong together,
-so a night with a charger is judged as a whole. Seeded.
+that is chosen for these homes, surveys as chosen. *Sums*: S and Laplace noise of the scale that
+devices take, S by days of the home itself drawn anew. *Both*: the window's ε shared, and what both
+ways tell added up. The likelihood ratio is exact for what he knows; readings of a night belong
+together, so a night with a charger is judged as a whole. Seeded.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from edge_ldp import SquareWave, Tuned
+from edge_ldp.period_sums import PeriodLayout, most_in_window
 from edge_ldp.protocol.ledger import scheduled
 from edge_ldp.sums import SHIPPED
 from firmware_stubs.data import load_swiss
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
 
-DAYS, A_DAY, HOURS = 28, 96, 24
+DAYS, A_DAY, HOURS, DAY_S = 28, 96, 24, 86_400
 WATTS = 50  # readings are rounded to it: no report and no sum here tells less apart
 FUSES = (43_470, 17_250)
 THETA, SHARE = 18_277 / 43_470, 5 / 16  # as chosen for Swiss homes (README, studies.prying.cost)
@@ -67,17 +68,32 @@ CHANCE = {"known": 1.0, "night": 0.5, "random": 0.4, "always": 1.0}
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """A layout of period sums: days of a period, cells of a day, ε in any 97 slots."""
+    """A layout of period sums: days, cells, ε in any 97 slots, cells that share a noise."""
 
     days: int
     cells: int
     epsilon: float
+    block: int = 1
 
     @property
     def name(self) -> str:
         """How the table calls it."""
         cells = "" if self.cells == 1 else f", {self.cells} cells"
+        cells += f" in blocks of {self.block}" * (self.block > 1)
         return f"sums of {self.days} day{'s' * (self.days > 1)}{cells}, ε {self.epsilon:g}"
+
+    def scale(self, span: int) -> float:
+        """Return the noise's scale b."""
+        layout = PeriodLayout(DAY_S // A_DAY, self.days, self.cells, block=self.block)
+        return most_in_window(layout, SHIPPED.slots) * span / self.epsilon
+
+    def noise(self, shape: tuple[int, ...], scale: float, rng: np.random.Generator) -> Floats:
+        """Return noise of so many periods × cells."""
+        if self.block == 1:
+            return rng.laplace(0, scale, shape)
+        within = (*shape[:-1], shape[-1] // self.block, self.block)
+        radius = rng.gamma(self.block + 1, scale, within[:-1])[..., None]
+        return (radius * rng.uniform(-1, 1, within)).reshape(shape)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +116,10 @@ WAYS = (
     Way(0, Sums(1, 1, 8)),
     *(Way(0, Sums(7, 1, epsilon)) for epsilon in (8, 5, 4, 3)),
     *(Way(0, Sums(28, 1, epsilon)) for epsilon in (8, 4, 2)),
-    Way(0, Sums(28, 24, 8)),
+    *(Way(0, Sums(days, 4, 8)) for days in (1, 7, 28)),
+    *(Way(0, Sums(days, 6, 8)) for days in (7, 28)),
+    *(Way(0, Sums(days, 24, 8)) for days in (1, 7, 28)),
+    *(Way(0, Sums(days, 24, 8, 4)) for days in (7, 28)),
 )
 
 
@@ -245,9 +264,12 @@ def modelled(
     return np.array(found)
 
 
-def likelihoods_of_sums(models: Floats, y: Floats, scale: float) -> Floats:
+def likelihoods_of_sums(models: Floats, y: Floats, scale: float, block: int = 1) -> Floats:
     """Return ln of a release's likelihood by home: periods apart, the cells of one together."""
-    of_models = -np.abs(y - models).sum(axis=-1) / scale  # homes × models × periods
+    off = np.abs(y - models)
+    if block > 1:
+        off = off.reshape(*off.shape[:-1], -1, block).max(axis=-1)
+    of_models = -off.sum(axis=-1) / scale  # homes × models × periods
     found: Floats = (logsumexp(of_models, axis=1) - np.log(models.shape[1])).sum(axis=-1)
     return found
 
@@ -275,7 +297,7 @@ class Attacker:
         self.models: list[Floats] = []
         if (layout := way.sums) is not None:
             rng = np.random.default_rng([2, plan.ceiling, layout.days, layout.cells])
-            self.scale = SHIPPED.slots * plan.ceiling / layout.epsilon
+            self.scale = layout.scale(plan.ceiling)
             self.models = [
                 np.array([modelled(home, one, layout, plan.ceiling, rng) for home in homes])
                 for one in (habit, None)
@@ -291,30 +313,16 @@ class Attacker:
             shown = usual + gain
         if self.way.sums is not None:
             y = sums_of(np.minimum(values, self.plan.ceiling), self.way.sums)
-            y = y + rng.laplace(0, self.scale, y.shape)
-            with_habit, without = (likelihoods_of_sums(one, y, self.scale) for one in self.models)
+            y = y + self.way.sums.noise(y.shape, self.scale, rng)
+            with_habit, without = (
+                likelihoods_of_sums(one, y, self.scale, self.way.sums.block) for one in self.models
+            )
             shown, usual = shown + with_habit, usual + without
         return shown, usual
 
 
-def found(homes: Ints, habit: Habit, plan: Plan, way: Way, draws: int) -> tuple[float, float]:
-    """Return the AUC of who knows the home, home by home, and of who knows the others, over all."""
-    rng, attacker = np.random.default_rng([1, plan.ceiling]), Attacker(homes, habit, plan, way)
-    alone, over = list[float](), (list[float](), list[float]())
-    for at, home in enumerate(homes[:, : DAYS * A_DAY]):
-        others, of_home = np.arange(len(homes)) != at, (list[float](), list[float]())
-        for which, is_on in enumerate((True, False)):
-            for _ in range(draws):
-                values = lived(home, habit, rng) if is_on else home
-                shown, usual = attacker.told(values, rng)
-                of_home[which].append(float(shown[at] - usual[at]))
-                over[which].append(float(logsumexp(shown[others]) - logsumexp(usual[others])))
-        alone.append(auc(*of_home))
-    return float(np.mean(alone)), auc(*over)
-
-
 def alone(homes: Ints, habit: Habit, plan: Plan, way: Way, draws: int) -> float:
-    """Return the AUC of who knows the home: the first of `found`, at a fortieth of its cost."""
+    """Return the AUC of who knows the home, home by home."""
     rng, each = np.random.default_rng([4, plan.ceiling]), list[float]()
     for home in homes:
         attacker, month = Attacker(home[None], habit, plan, way), home[: DAYS * A_DAY]
@@ -327,16 +335,31 @@ def alone(homes: Ints, habit: Habit, plan: Plan, way: Way, draws: int) -> float:
     return float(np.mean(each))
 
 
-def rows(homes: Ints, ways: Sequence[Way], draws: int) -> Iterator[str]:
-    """Yield the table."""
+def by_others(homes: Ints, habit: Habit, plan: Plan, way: Way, draws: int) -> float:
+    """Return the AUC of who knows all homes but the one looked at, over all of them together."""
+    rng, attacker = np.random.default_rng([1, plan.ceiling]), Attacker(homes, habit, plan, way)
+    over: tuple[list[float], list[float]] = ([], [])
+    for at, home in enumerate(homes[:, : DAYS * A_DAY]):
+        others = np.arange(len(homes)) != at
+        for which, is_on in enumerate((True, False)):
+            for _ in range(draws):
+                shown, usual = attacker.told(lived(home, habit, rng) if is_on else home, rng)
+                over[which].append(float(logsumexp(shown[others]) - logsumexp(usual[others])))
+    return auc(*over)
+
+
+def rows(homes: Ints, ways: Sequence[Way], draws: int, others: int) -> Iterator[str]:
+    """Yield the table, so many draws of each home; an attacker's second number needs fewer."""
     yield "| what leaves | fuse | " + " | ".join(habit.name for habit in HABITS) + " |"
     yield "| --- | ---: |" + " ---: |" * len(HABITS)
     for ceiling in FUSES:
         plan, capped = Plan(ceiling), np.clip(homes, 0, ceiling)
         for way in ways:
-            told = [found(capped, habit, plan, way, draws) for habit in HABITS]
-            cells = " | ".join(f"{alone:.2f}, {others:.2f}" for alone, others in told)
-            yield f"| {way.name} | {ceiling:,} W | {cells} |"
+            cells = [f"{alone(capped, habit, plan, way, draws):.2f}" for habit in HABITS]
+            if others:
+                told = [by_others(capped, habit, plan, way, others) for habit in HABITS]
+                cells = [f"{one}, {two:.2f}" for one, two in zip(cells, told, strict=True)]
+            yield f"| {way.name} | {ceiling:,} W | {' | '.join(cells)} |"
 
 
 def main() -> None:
@@ -344,12 +367,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--homes", type=int, default=40)
     parser.add_argument("--draws", type=int, default=24)
+    parser.add_argument("--others", type=int, default=6, help="draws of each, knowing the others")
     parser.add_argument("--only", default="", help="rows whose name has these words")
     args = parser.parse_args()
     every = load_swiss().astype(np.int64)
     homes = every[:: len(every) // args.homes][: args.homes]
     ways = [way for way in WAYS if args.only in way.name]
-    for row in rows(np.maximum(homes, 0), ways, args.draws):
+    for row in rows(np.maximum(homes, 0), ways, args.draws, args.others):
         sys.stdout.write(row + "\n")
         sys.stdout.flush()
 

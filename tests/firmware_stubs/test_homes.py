@@ -13,6 +13,7 @@ import pytest
 from aggregator.config import parse_config
 from edge_ldp import Hybrid, ParameterError, SquareWave
 from edge_ldp.device import frame
+from edge_ldp.period_sums import PeriodLayout, scale_for
 from edge_ldp.protocol.messages import Receipt, StreamReceipt, parse_status, topic
 from edge_ldp.protocol.plan import Plan, Policy, plan_tag
 from edge_ldp.protocol.presence import Presence
@@ -201,6 +202,8 @@ epsilon = 2
 slot_seconds = 300
 [streams.home_sums]
 share = 0.75
+cells = 24
+block_hours = 4
 """
 
 
@@ -219,7 +222,11 @@ def test_an_aggregators_configuration_says_everything(tmp_path: Path) -> None:
     assert 0 < start_s - Clock(0.0, config.clock.started_s, 9000.0).now() <= DAY_S
     wanted = Policy("street", "load", "W", 300, 0, 20_000, floor_ratio(2))
     assert fleet.policy == wanted
-    assert (args.sums, args.sums_epsilon) == ((1, 1, 0), "6.00")
+    assert (args.sums, args.sums_epsilon) == ((1, 24, 0, 4), "6.00")
+    assert fleet.sums is not None
+    layout, span = PeriodLayout(300, 1, 24, 0, 4), 20_000
+    assert fleet.sums.terms.layout == layout
+    assert fleet.sums.terms.scale == scale_for(layout, 97, span, 6)
     broker = configured_broker(config, tmp_path)
     assert (broker.port, broker.username, broker.password) == (1999, "simulator", "secret")
 

@@ -21,6 +21,22 @@ def test_the_example_says_what_it_means(capsys: pytest.CaptureFixture[str]) -> N
     assert stream["noise_at_ceiling"] > 10_000
 
 
+def test_what_homes_are_asked_to_add_up_is_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, told, asked = tmp_path / "aggregator.toml", [], []
+    for sums in ("", "home_sums = { share = 0.5, days = 7, cells = 24, block_hours = 4 }\n"):
+        file.write_text(f"{EXAMPLE.read_text()}\n{sums}")
+        assert main(["check", "-c", str(file)]) == 0
+        told.append(capsys.readouterr().out)
+        assert main(["check", "-c", str(file), "--json"]) == 0
+        asked.append(json.loads(capsys.readouterr().out)["streams"][0]["home_sums"])
+    assert "homes are asked for no sums" in told[0]
+    assert "sums of 7 days in 24 parts of the day, 4 h of which share a noise, at 0.5 of" in told[1]
+    wanted = {"share": "0.5", "days": 7, "cells": 24, "block_hours": 4, "offset_s": 0}
+    assert asked == [None, wanted]
+
+
 def test_a_wrong_file_is_named_with_its_key(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -14,8 +14,9 @@ from studies.prying.habits import (
     Plan,
     Sums,
     Way,
+    alone,
     auc,
-    found,
+    by_others,
     lived,
     on,
     sums_of,
@@ -27,13 +28,15 @@ BIG = Habit("40 kW more, always", 40_000, "always")
 
 
 @pytest.mark.parametrize(
-    "way", [Way(8), Way(0, Sums(28, 1, 8)), Way(2, Sums(1, 1, 6))], ids=lambda way: way.name
+    "way",
+    [Way(8), Way(0, Sums(28, 1, 8)), Way(2, Sums(1, 1, 6)), Way(0, Sums(28, 24, 64, 4))],
+    ids=lambda way: way.name,
 )
 def test_what_adds_all_is_found_and_what_adds_nothing_is_not(way: Way) -> None:
     plan = Plan(43_470)
-    assert found(HOMES, BIG, plan, way, 1) == (1, 1)
-    alone, _ = found(HOMES, NOTHING, plan, way, 1)
-    assert alone == 0.5 if way.sums is None else 0 <= alone <= 1
+    assert alone(HOMES, BIG, plan, way, 1) == by_others(HOMES, BIG, plan, way, 1) == 1
+    found = alone(HOMES, NOTHING, plan, way, 1)
+    assert found == 0.5 if way.sums is None else 0 <= found <= 1
 
 
 def test_both_ways_together_tell_what_they_tell_apart_added_up() -> None:
