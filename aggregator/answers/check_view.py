@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from math import exp
 from typing import TYPE_CHECKING
 
@@ -141,18 +140,11 @@ def _asked_text(sums: AskedSums | None) -> str:
 
 def _stream(stream: StreamTable) -> CheckedStream:
     asked = stream.home_sums
-    return CheckedStream(
-        name=stream.name,
-        id=stream.id,
-        unit=stream.unit,
+    return CheckedStream.of(
+        stream,
         values=[stream.low, stream.ceiling],
         epsilon=str(stream.epsilon),
-        theta=stream.theta,
-        mechanism=stream.mechanism,
         noise_at_ceiling=round(stream.sums(stream.ceiling).worst_variance ** 0.5),
         survey_share=None if stream.survey_share is None else float(stream.survey_share),
-        horizon=stream.horizon,
-        home_sums=None
-        if asked is None
-        else AskedSums(**asdict(asked) | {"share": str(asked.share)}),
+        home_sums=None if asked is None else AskedSums.of(asked, share=str(asked.share)),
     )

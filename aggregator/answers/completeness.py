@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from msgspec.structs import asdict, astuple
+from msgspec.structs import astuple
 
 from aggregator.answers.crowds import account_told, is_sum_told
 from aggregator.answers.parts import AnswerPart, Reports
@@ -167,8 +167,8 @@ def stream_places(
 ) -> StreamPlaces:
     """Return one device and stream of `status`; `least` above 1: as `crowds.account_told` says."""
     device, stream = key
-    places = asdict(places_of(device, record))
-    return account_told(StreamPlaces(**places, stream=stream_name(stream, names)), least)
+    places = StreamPlaces.of(places_of(device, record), stream=stream_name(stream, names))
+    return account_told(places, least)
 
 
 def stream_name(key: int, names: Mapping[int, str]) -> str:
@@ -242,8 +242,8 @@ def account_text(view: AccountAnswer) -> str:
 
 def _row(row: DeviceAccount, least: int = 1) -> AccountRow:
     names = {row.stream_id: row.stream}
-    found = AccountRow(
-        **asdict(stream_places((row.device, row.stream_id), row.record, names)),
+    found = AccountRow.of(
+        stream_places((row.device, row.stream_id), row.record, names),
         group=row.group,
         held=row.held,
         missing_batches=sum(gap.last - gap.first + 1 for gap in row.record.missing),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, tzinfo
 from fractions import Fraction
 from math import sqrt
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import UNSET, UnsetType, field, to_builtins
@@ -27,7 +28,7 @@ from aggregator.answers.parts import (
     UnitSlots,
     WholeSlots,
 )
-from aggregator.answers.units import clock_text, csv_text, energies, iso, text_table
+from aggregator.answers.units import clock_text, csv_text, energies, energy_of, iso, text_table
 from aggregator.counting.retention import HOUR_S
 from edge_ldp.protocol.released import PublicDesign, read_design
 
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 CONFIDENCE = 0.95
 GROUPS = ("none", *LENGTHS)
+TOTAL = attrgetter("total", "low", "high")
 CSV = (
     *("device", "stream", "unit", "slot_seconds", "from", "to", "total", "low", "high"),
     *("energy_kwh", "energy_kwh_low", "energy_kwh_high", "mean", "sd", "readings", "missing"),
@@ -222,18 +224,11 @@ def curated_stream(
 ) -> CuratedStreamSums:
     """Return what is public of a stream, and its sums; `error`: it contradicts itself."""
     thetas = [facts.theta for _, facts in sorted(chunks.items())]
-    return CuratedStreamSums(
+    return CuratedStreamSums.of(
+        design,
         device=device,
         stream=design.name,
-        unit=design.unit,
-        slot_seconds=design.slot_seconds,
         structure=design.kind,
-        fanout=design.fanout,
-        pruned=design.pruned,
-        chunk=design.chunk,
-        smoother=design.smoother,
-        missing=design.missing,
-        ceiling=design.ceiling,
         epsilon=float(Fraction(*design.epsilon)),
         epsilon_per_reading=float(Fraction(*design.paid)),
         theta=thetas[-1],
@@ -271,7 +266,7 @@ def released_text(view: ReleasedAnswer, zone: tzinfo = UTC) -> str:
         cells = [
             [
                 clock_text(row.from_s, zone),
-                *(_number(one, 2 * kwh) for one in (_energies if kwh else _totals)(row)),
+                *(_number(one, 2 * kwh) for one in (energy_of if kwh else TOTAL)(row)),
                 _number(row.mean),
                 *(f"{one:,}" for one in (row.readings, row.missing)),
             ]
@@ -279,14 +274,6 @@ def released_text(view: ReleasedAnswer, zone: tzinfo = UTC) -> str:
         ]
         lines += [text_table(head, cells), ""]
     return "\n".join(lines)
-
-
-def _energies(row: CuratedSum) -> tuple[float | None, ...]:
-    return row.energy_kwh, row.energy_kwh_low, row.energy_kwh_high
-
-
-def _totals(row: CuratedSum) -> tuple[float | None, ...]:
-    return row.total, row.low, row.high
 
 
 def _sum(

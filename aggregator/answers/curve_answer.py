@@ -25,7 +25,9 @@ from aggregator.answers.units import (
     ENERGIES,
     clock_text,
     csv_text,
+    ends,
     energies,
+    energy_of,
     figure,
     iso,
     text_table,
@@ -175,9 +177,7 @@ def _span(  # noqa: PLR0913, PLR0917 (a row)
         mean=told[0],
         low=told[1],
         high=told[2],
-        total=totals[0],
-        total_low=totals[1],
-        total_high=totals[2],
+        **ends("total", *totals),
         **energies(of.stream, *totals),
         withheld=few,
     )
@@ -225,7 +225,7 @@ def curve_text(view: CurveAnswer, zone: tzinfo = UTC) -> str:
         [
             clock_text(row.from_s, zone),
             *(figure(one) for one in (row.mean, row.low, row.high)),
-            *(figure(one) for one in (_energies(row) if has_energy else (row.total,))),
+            *(figure(one) for one in (energy_of(row) if has_energy else (row.total,))),
             "withheld: too few reporters" if row.n is None else f"{row.n:,}",
         ]
         for row in spans
@@ -234,7 +234,3 @@ def curve_text(view: CurveAnswer, zone: tzinfo = UTC) -> str:
         head = [by, f"mean {view.unit}", "95 % from", "to", *used]
         lines += ["", text_table([*head, "stream reports"], rows)]  # surveys are apart
     return "\n".join([*lines, ""])
-
-
-def _energies(row: CurveSpan) -> tuple[float | None, ...]:
-    return row.energy_kwh, row.energy_kwh_low, row.energy_kwh_high

@@ -152,13 +152,12 @@ def shown_density(curve: Curve | None) -> ShownDensity | None:
     if curve is None:
         return None
     density = curve.density
-    return ShownDensity(
+    return ShownDensity.of(
+        density,
         edges=density.edges.tolist(),
         probabilities=density.probabilities.tolist(),
         low=curve.cells.low.tolist(),
         high=curve.cells.high.tolist(),
-        n=density.n,
-        iterations=density.iterations,
         method=curve.method,
         warnings=list(density.warnings),
     )

@@ -78,15 +78,9 @@ def devices_answer(  # noqa: PLR0913 (what is known)
 ) -> DevicesAnswer:
     """Return what `devices list` answers; `least`: of how many devices figures are."""
     rows = [
-        ListedDevice(
-            device=one.device,
-            group=one.group,
-            state=one.state,
+        ListedDevice.of(
+            one,
             seen_s=None if one.state == "unknown" else one.seen_s,
-            enrolled_s=one.enrolled_s,
-            revoked_s=one.revoked_s,
-            held_s=one.held_s,
-            health=one.health,
             ages=told_ages(one.ages, least),
             silent=is_silent(one.state, one.seen_s, old_s),
         )

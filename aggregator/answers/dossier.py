@@ -99,10 +99,8 @@ def dossier_answer(reader: Reader, config: AggregatorConfig) -> DossierAnswer:
         version=__version__,
         devices=reader.device_sums(0).enrolled,
         streams=[_stream(stream, rows) for stream in config.streams],
-        retention=KeptFor(
-            bucket_days=kept.bucket_days,
-            hour_days=kept.hour_days,
-            day_days=kept.day_days,
+        retention=KeptFor.of(
+            kept,
             resend_days=config.intake.resend_window_s / DAY_S,
             archive=config.archive is not None,
         ),
@@ -122,12 +120,9 @@ def dossier_answer(reader: Reader, config: AggregatorConfig) -> DossierAnswer:
 def _stream(stream: StreamTable, rows: Sequence[PlanRow]) -> DossierStream:
     plans = {row.epoch: stored_plan(row) for row in rows if row.stream == stream.id}
     newest = newest_plan(rows, stream)
-    return DossierStream(
+    return DossierStream.of(
+        stream,
         stream=stream.name,
-        unit=stream.unit,
-        low=stream.low,
-        ceiling=stream.ceiling,
-        slot_seconds=stream.slot_seconds,
         asked=str(stream.epsilon),
         epsilon=epsilon_over_time(stream),
         epsilon_changes=epsilon_steps(epsilon_changes(plans)),

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from aggregator.store.contract import Reader
     from aggregator.store.rows import BeatRow, DeviceRow, MarkRow, ReportSum
 
+COLUMNS = ("created", "counted", "rejected", "expired", "pending", "duplicates", "conflicts")
 LATE_S = 120  # of a heartbeat that comes twice a minute
 SENDING_S = 240  # that reports of a slot may take to us
 QUIET_S = 2 * HOUR_S  # without a commit: longer than any receipt interval that ships
@@ -246,8 +247,7 @@ def read_status(
         if not _is_curated(key):
             plain.append(stream_places((device, key), record, names, least))
         else:
-            places = asdict(places_of(device, record))
-            curated.append(CuratedPlaces(**places, number=key - FIRST_KEY))
+            curated.append(CuratedPlaces.of(places_of(device, record), number=key - FIRST_KEY))
     return StatusAnswer(
         **asdict(_fleet_state(reader, config, now_s, sums)),
         devices=_fleet_devices(reader, config, now_s, least),
@@ -301,16 +301,12 @@ def shown_device(  # noqa: PLR0913 (what is known)
     least: int,
 ) -> ShownDevice:
     """Return what a page tells of a device; `least`: of how many devices figures are."""
-    return ShownDevice(
-        device=row.device,
-        group=row.group,
+    return ShownDevice.of(
+        row,
         state="silent" if is_silent(row.state, row.seen_s, old_s) else row.state,
-        software=row.software,
         seen_s=None if row.state == "unknown" else row.seen_s,
         health=row.health if row.is_degraded else "ok",
         receipt_s=told_ages(row.ages).get("receipt_s"),
-        revoked_s=row.revoked_s,
-        held_s=row.held_s,
         refusals=list(row.refusals),
         streams=[
             stream_places((row.device, key), record, names, least)
@@ -334,15 +330,7 @@ def _fleet_state(
             _stream_state(reader, stream, sums, now_s, retired.get(stream.id))
             for stream in config.streams
         ],
-        refused=[
-            RefusedMessages(
-                reason=row.reason,
-                stream=names.get(row.stream),
-                messages=row.messages,
-                reports=row.reports,
-            )
-            for row in reader.refused()
-        ],
+        refused=[RefusedMessages.of(row, stream=names.get(row.stream)) for row in reader.refused()],
     )
 
 
@@ -370,12 +358,9 @@ def _worker_state(row: BeatRow, now_s: int, late_s: float) -> WorkerState:
         for name, at_s in row.times._asdict().items()
         if name in WorkerAges.__struct_fields__
     }
-    return WorkerState(
-        worker=row.worker,
-        at_s=row.at_s,
-        health=row.health,
+    return WorkerState.of(
+        row,
         age_s=age_s,
-        is_degraded=row.is_degraded,
         is_late=age_s > late_s and row.health != STOPPED,
         ages=WorkerAges(**ages),
         valid_s=row.times.valid_s,
@@ -419,18 +404,12 @@ def _stream_state(
         plan = plans[max(plans)]
         (terms,) = plan_terms({plan.epoch: plan}, revisions)
         ahead = is_ahead(plan, now_s, AHEAD_S)
-        dated = DatedPlan(**asdict(terms), expires_s=plan.expires_s, is_ahead=ahead)
+        dated = DatedPlan.of(terms, expires_s=plan.expires_s, is_ahead=ahead)
     return StreamState(
         stream=stream.name,
         unit=stream.unit,
         plan=dated,
         look=look_of(revisions[-1]) if revisions else None,
-        created=sum(row.created for row in mine),
-        counted=sum(row.counted for row in mine),
-        rejected=sum(row.rejected for row in mine),
-        expired=sum(row.expired for row in mine),
-        pending=sum(row.pending for row in mine),
-        duplicates=sum(row.duplicates for row in mine),
-        conflicts=sum(row.conflicts for row in mine),
         retired_s=retired_s,
+        **{name: sum(getattr(row, name) for row in mine) for name in COLUMNS},
     )

@@ -8,7 +8,7 @@ the API is given the same value, and its class is the schema.
 from __future__ import annotations
 
 import json
-from typing import Annotated
+from typing import Annotated, Any, Self
 
 from msgspec import Meta, Struct, to_builtins
 
@@ -31,6 +31,12 @@ Iso = Annotated[str, Meta(description="ISO 8601, of the answer's zone")]
 
 class AnswerPart(Struct, frozen=True, kw_only=True):
     """An answer, or a part of one."""
+
+    @classmethod
+    def of(cls, source: object, **others: Any) -> Self:
+        """Return one with the source's fields of the same names, but for `others`."""
+        same = (name for name in cls.__struct_fields__ if name not in others)
+        return cls(**{name: getattr(source, name) for name in same}, **others)
 
 
 def answer_json(answer: AnswerPart) -> str:

@@ -185,25 +185,16 @@ def theta_answer(
 
 def look_of(revision: Revision) -> Look:
     """Return what is told of a revision."""
-    return Look(
-        at_s=revision.at_s,
-        theta=revision.theta,
+    return Look.of(
+        revision,
         survey=list(revision.survey),
         survey_share=revision.share,
         stream_reports=revision.reports[0],
         survey_reports=revision.reports[1],
         forecast=_forecast(revision),
-        least=revision.least,
         reasons=list(revision.reasons),
         alarms=[
-            LookAlarm(
-                kind=found.kind,
-                low=found.low,
-                high=found.high,
-                reports=found.reports,
-                share=found.share,
-                warnings=list(found.warnings),
-            )
+            LookAlarm.of(found, warnings=list(found.warnings))
             for found in revision.screen
             if found.rings
         ],
@@ -242,10 +233,7 @@ def standing_plan(
 
 def epsilon_steps(changes: Iterable[EpsilonChange]) -> list[EpsilonStep]:
     """Return what is told of changes of ε."""
-    return [
-        EpsilonStep(epoch=one.epoch, at_s=one.at_s, before=one.before, after=one.after)
-        for one in changes
-    ]
+    return list(map(EpsilonStep.of, changes))
 
 
 def epsilon_texts(steps: Iterable[EpsilonStep], zone: tzinfo = UTC) -> list[str]:
@@ -324,10 +312,8 @@ def proposal_text(view: ProposedPlan, zone: tzinfo = UTC) -> str:
 
 
 def _terms(plan: Plan, revision: Revision | None) -> PlanTerms:
-    return PlanTerms(
-        epoch=plan.epoch,
-        theta=plan.theta,
-        issued_s=plan.issued_s,
+    return PlanTerms.of(
+        plan,
         survey_share=plan.share[0] / plan.share[1],
         survey_low=plan.survey_mechanism.low,
         survey_high=plan.survey_mechanism.high,

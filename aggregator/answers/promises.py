@@ -130,9 +130,7 @@ def epsilon_over_time(stream: StreamTable) -> EpsilonOverTime:
     return EpsilonOverTime(
         report=epsilon,
         slots_a_day=slots,
-        default_window=DefaultWindow(
-            reports=window.reports, slots=window.slots, period=window.period
-        ),
+        default_window=DefaultWindow.of(window),
         window=epsilon * window.reports,
         day=a_day,
         year=a_day * YEAR,

@@ -22,7 +22,7 @@ from aggregator.answers.crowds import Reported, is_crowd, joined, withheld
 from aggregator.answers.curves import Curve, CurveQuestion, curve_of
 from aggregator.answers.local_time import GROUPINGS, Grouping, group_name
 from aggregator.answers.parts import AnswerPart, InUnit, Kwh, Reports, Share, UnitSlots
-from aggregator.answers.units import energies
+from aggregator.answers.units import ends, energies
 from aggregator.counting.classes import effect_of, unweighted
 from aggregator.counting.reporters import NOBODY, united
 from aggregator.counting.retention import HOUR_S
@@ -297,9 +297,7 @@ def _figures(
         mean=mean.mean if mean else None,
         low=mean.low if mean else None,
         high=mean.high if mean else None,
-        total=totals[0],
-        total_low=totals[1],
-        total_high=totals[2],
+        **ends("total", *totals),
         bias=mean.bias if mean else 0.0,
         corrected=mean.corrected if mean else False,
         surveys=mean.surveys if mean else 0,

@@ -31,12 +31,14 @@ from aggregator.answers.units import (
     ENERGIES,
     clock_text,
     csv_text,
+    energy_of,
     figure,
     iso,
     largest,
     number_text,
     scale_of,
     text_table,
+    total_of,
 )
 
 if TYPE_CHECKING:
@@ -119,7 +121,8 @@ def query_answer(  # noqa: PLR0913 (what is known)
     from_s = None if first is None else first * stream.bucket_s
     to_s = None if last is None else (last + 1) * stream.bucket_s
     told = None if answer.whole.withheld else facts.records
-    return QueryAnswer(
+    return QueryAnswer.of(
+        answer,
         stream=stream.name,
         unit=stream.unit,
         slot_seconds=stream.slot_seconds,
@@ -128,19 +131,16 @@ def query_answer(  # noqa: PLR0913 (what is known)
         zone=str(zone),
         from_=iso(from_s, zone),
         to=iso(to_s, zone),
-        whole=answer.whole,
         groups=list(answer.groups),
-        spread=answer.spread,
-        unseen=answer.unseen,
-        untold=answer.untold,
         density=shown_density(answer.curve),
         quantiles=quantile_rows(answer.curve),
         ranges=range_rows(answer.curve),
         theta=plan_terms(facts.plans, revisions),
         counts=AllTimeCounts(
-            counted=None if told is None else sum(row.counted for row in told),
-            rejected=None if told is None else sum(row.rejected for row in told),
-            duplicates=None if told is None else sum(row.duplicates for row in told),
+            **{
+                name: None if told is None else sum(getattr(row, name) for row in told)
+                for name in AllTimeCounts.__struct_fields__
+            }
         ),
         curated_beside=list(beside),
         group=group,
@@ -230,20 +230,12 @@ def _figures_table(view: QueryAnswer) -> str:
         [
             name,
             *(figure(one, by) for one in (row.mean, row.low, row.high)),
-            *(figure(one, energy_by) for one in (_energies if has_energy else _totals)(row)),
+            *(figure(one, energy_by) for one in (energy_of if has_energy else total_of)(row)),
             "-" if row.n is None or row.surveys is None else f"{row.n + row.surveys:,}",
         ]
         for name, row in rows
     )
     return text_table(head, cells)
-
-
-def _energies(row: Figures) -> tuple[float | None, ...]:
-    return row.energy_kwh, row.energy_kwh_low, row.energy_kwh_high
-
-
-def _totals(row: Figures) -> tuple[float | None, ...]:
-    return row.total, row.total_low, row.total_high
 
 
 def _quantile_table(unit: str, rows: Sequence[QuantileRow]) -> str:

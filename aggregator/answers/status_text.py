@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import asdict
 
+from aggregator.answers.fleet import COLUMNS
 from aggregator.answers.trust_view import looks_lines, trust_lines
 from aggregator.answers.units import age_text, clock_text, text_table
 from edge_ldp.service.health import LINK_STATES
 
 if TYPE_CHECKING:
     from aggregator.answers.fleet import StatusAnswer, StreamState, WorkerState
-
-COLUMNS = ("created", "counted", "rejected", "expired", "pending", "duplicates", "conflicts")
 
 
 def status_text(view: StatusAnswer, zone: tzinfo = UTC) -> str:

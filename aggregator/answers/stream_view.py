@@ -58,13 +58,8 @@ def streams_answer(
 ) -> StreamsAnswer:
     """Return what `streams list` answers."""
     rows = [
-        ListedStream(
-            stream=one.name,
-            id=one.id,
-            unit=one.unit,
-            slot_seconds=one.slot_seconds,
-            epoch=epochs.get(one.id),
-            retired_s=retired.get(one.id),
+        ListedStream.of(
+            one, stream=one.name, epoch=epochs.get(one.id), retired_s=retired.get(one.id)
         )
         for one in streams
     ]

@@ -21,6 +21,8 @@ from aggregator.answers.units import (
     ENERGIES,
     clock_text,
     csv_text,
+    ends,
+    energies,
     energy_kwh,
     figure,
     iso,
@@ -238,28 +240,24 @@ class _Asking:
         if homes < self.least or 0 < left < self.least or not slots:
             return SumFigures(withheld=True)
         total, half, exact = self._total(taken)
-        ends = total, total - half, total + half
+        found = total, total - half, total + half
         full = max(self.enrolled, homes) * _slots_of(taken)
-        mean, low, high = (one / slots for one in ends)
-        measured = [energy_kwh(self.stream, one) for one in ends]
-        scaled = [energy_kwh(self.stream, one / slots * full) for one in ends]
+        mean, low, high = (one / slots for one in found)
+        scaled = [energy_kwh(self.stream, one / slots * full) for one in found]
         sway = float(sum(one.sway for each in taken for one in each.found))
         return SumFigures(
             mean=mean,
             low=low,
             high=high,
-            energy_kwh=measured[0],
-            energy_kwh_low=measured[1],
-            energy_kwh_high=measured[2],
-            full_kwh=scaled[0],
-            full_kwh_low=scaled[1],
-            full_kwh_high=scaled[2],
+            **energies(self.stream, *found),
+            **ends("full_kwh", *scaled),
             homes=homes,
             slots=slots,
             coverage=slots / full,
             exact=exact,
             sway=sway,
             mean_sway=sway / slots,
+            withheld=False,
         )
 
     def _total(self, taken: Collection[_Taken]) -> tuple[float, float, bool]:
@@ -365,8 +363,8 @@ def _table(rows: Collection[tuple[str, SumFigures]], unit: str) -> str:
     for name, row in rows:
         line = [name, *(figure(one, by) for one in (row.mean, row.low, row.high))]
         if unit in ENERGIES:
-            ends = row.energy_kwh, row.full_kwh, row.full_kwh_low, row.full_kwh_high
-            line += [figure(one, energy_by) for one in ends]
+            used = row.energy_kwh, row.full_kwh, row.full_kwh_low, row.full_kwh_high
+            line += [figure(one, energy_by) for one in used]
         share = "-" if row.coverage is None else f"{row.coverage:.0%}"
         cells.append([*line, number_text(row.homes), share])
     return text_table([*head, "homes", "coverage"], cells)

@@ -80,14 +80,8 @@ class TroubledDevices(AnswerPart, frozen=True, kw_only=True):
 
 def marked_device(row: MarkRow, names: Mapping[int, str]) -> MarkedDevice:
     """Return a marked device; `names` of streams."""
-    return MarkedDevice(
-        device=row.device,
-        stream=names.get(row.stream, str(row.stream)),
-        first_s=row.first_s,
-        last_s=row.last_s,
-        times=row.times,
-        **asdict(row.mark),
-    )
+    stream = names.get(row.stream, str(row.stream))
+    return MarkedDevice.of(row, stream=stream, **asdict(row.mark))
 
 
 def troubled_devices(rows: Iterable[DeviceRow], least: int = 1) -> TroubledDevices:

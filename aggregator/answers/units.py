@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from datetime import UTC, tzinfo
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from edge_ldp.protocol.utc import utc
 
@@ -36,11 +36,24 @@ def energies(
     stream: StreamTable | PublicDesign, total: float | None, low: float | None, high: float | None
 ) -> dict[str, float | None]:
     """Return a total and its interval as energy, by the keys of every JSON with totals."""
-    return {
-        "energy_kwh": energy_kwh(stream, total),
-        "energy_kwh_low": energy_kwh(stream, low),
-        "energy_kwh_high": energy_kwh(stream, high),
-    }
+    return ends("energy_kwh", *(energy_kwh(stream, one) for one in (total, low, high)))
+
+
+def energy_of(row: Any) -> tuple[float | None, ...]:
+    """Return the energy of an answer's part, with its interval."""
+    return row.energy_kwh, row.energy_kwh_low, row.energy_kwh_high
+
+
+def total_of(row: Any) -> tuple[float | None, ...]:
+    """Return the total of an answer's part, with its interval."""
+    return row.total, row.total_low, row.total_high
+
+
+def ends(
+    name: str, value: float | None, low: float | None, high: float | None
+) -> dict[str, float | None]:
+    """Return a figure and its interval by their keys."""
+    return {name: value, f"{name}_low": low, f"{name}_high": high}
 
 
 def scale_of(unit: str, most: float) -> tuple[str, float]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import asdict
 
 from aggregator.answers.alarms import ALARMS, SEVERITIES
-from aggregator.answers.status_text import COLUMNS
+from aggregator.answers.fleet import COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

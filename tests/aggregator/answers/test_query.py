@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from aggregator.answers.completeness import stream_places
 from aggregator.answers.curves import CurveQuestion
 from aggregator.answers.fleet import (
+    COLUMNS,
     FleetDevices,
     RefusedMessages,
     ServiceState,
@@ -26,7 +27,7 @@ from aggregator.answers.local_time import Grouping
 from aggregator.answers.plan_view import HalfWidth, plan_terms, theta_text
 from aggregator.answers.query import WHOLE, Answer, Facts, answer, curve_shown, prepare_curve
 from aggregator.answers.query_answer import QueryAnswer, query_answer, query_text
-from aggregator.answers.status_text import COLUMNS, status_text
+from aggregator.answers.status_text import status_text
 from aggregator.answers.units import text_table
 from aggregator.commands.common import one_thread
 from aggregator.config import StreamTable
