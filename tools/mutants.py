@@ -49,7 +49,8 @@ BELONGS = {  # modules: the test files or folders that must notice a change
     "aggregator/counting/settle.py": "tests/aggregator/counting/test_settle.py"
     " tests/aggregator/counting/test_settle_model.py",
     "edge_ldp/sums/*.py": "tests/edge_ldp/sums",
-    "aggregator/counting/tally.py": "tests/aggregator/counting/test_tally.py",
+    "aggregator/counting/tally.py": "tests/aggregator/counting/test_tally.py"
+    " tests/aggregator/counting/test_counts_by_mechanism.py",
 }
 ALLOWED = "tools/mutants-allowed.txt"
 KEPT = ".mutants/results.jsonl"

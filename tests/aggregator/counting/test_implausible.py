@@ -4,12 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from aggregator.answers.lookup import read_account
 from aggregator.counting.accounts import SLACK_S, is_plausible
-from aggregator.counting.tally import MOST, Tally, add_pairs, dense, exact_sum
+from aggregator.counting.tally import MOST, Tally
 from aggregator.store.contract import LAST_BUCKET
 from edge_ldp.protocol.messages import StreamStatus
 from tests.aggregator.engines import Engine
@@ -46,17 +44,6 @@ def test_a_status_of_more_reports_than_slots_is_not_believed(
     assert is_plausible(status, slot_seconds=SLOT_S, now_s=NOW_S) == plausible
 
 
-def test_counts_stay_at_the_largest_there_is_AGG_23() -> None:
-    """2**63 − 2 and 5 became 3 short of the smallest number; now they stay at the top."""
-    codes = np.array([1, 4])
-    near = np.array([MOST - 1, 7])
-    found, counts = add_pairs((codes, near), (codes, np.array([5, 5])))
-    assert found.tolist() == [1, 4]
-    assert counts.tolist() == [MOST, 12]
-    summed = dense(np.array([1, 1, 4]), np.array([MOST - 1, 5, 5]), 6)
-    assert summed.tolist() == [0, MOST, 0, 0, 5, 0]
-
-
 def test_a_stored_count_at_the_integers_end_stays_and_its_neighbours_are_exact_AGG_23(
     engine: Engine,
 ) -> None:
@@ -76,8 +63,3 @@ def test_a_stored_count_at_the_integers_end_stays_and_its_neighbours_are_exact_A
     _, sums = read_account(store, engine.config())
     assert sums["power"].in_counts == 2 * MOST  # two codes of all buckets
     store.close()
-
-
-@given(st.lists(st.integers(0, MOST), max_size=9))
-def test_a_sum_of_counts_is_exact_AGG_23(counts: list[int]) -> None:
-    assert exact_sum(np.array(counts, np.int64)) == sum(counts)

@@ -92,6 +92,7 @@ def test_codes_of_a_branch_with_coin_0_are_impossible() -> None:
     plan = make_plan(share=(1, 1))
     assert not allowed_codes(plan).possible[: plan.stream_mechanism.code_count].any()
     assert allowed_codes(plan).possible[plan.stream_mechanism.code_count :].all()
+    assert allowed_codes(plan).surveys_from == plan.stream_mechanism.code_count
     assert verdict([NOW - 1], [0], by=rules(plan)) is Reason.RANGE
     low = Hybrid(epsilon="0.5", low=0, high=200, size=16)
     possible = allowed_codes(replace(make_plan(), stream_mechanism=low)).possible
@@ -212,6 +213,12 @@ def test_the_marks_rate_is_shared_by_every_device_stream_and_law() -> None:
     listed = frozenset({"home-1", "home-2", "home-3"})
     assert replace(rules(), max_devices=10, streams=two, devices=listed).triples == 96
     assert replace(rules(), devices=frozenset(), streams={}).triples == 16
+
+
+def test_a_plan_and_a_stream_that_nothing_is_said_of_are_watched_for_nothing() -> None:
+    codes = Codes(np.ones(2, bool), 5)
+    assert (codes.watch, codes.surveys_from, codes.tag) == (None, 65_536, 0)
+    assert StreamRules(900, 4, {}) == StreamRules(900, 4, {}, added_up=0, is_retired=False)
 
 
 def test_enrolment_is_open_up_to_a_cap_or_a_list() -> None:

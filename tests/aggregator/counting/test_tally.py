@@ -6,7 +6,18 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aggregator.counting.tally import Tally, add_pairs, dense, merge, without_classes
+from aggregator.counting.tally import (
+    MOST,
+    CountRows,
+    Tally,
+    add_pairs,
+    dense,
+    exact_sum,
+    merge,
+    rows_of,
+    whose_of,
+    without_classes,
+)
 from tests.aggregator.tallies import count_batches
 
 report = st.tuples(st.integers(0, (1 << 32) - 1), st.integers(0, (1 << 16) - 1))
@@ -79,3 +90,45 @@ def test_sparse_histograms_add_up() -> None:
     codes, counts = add_pairs(first, second)
     assert (codes.tolist(), counts.tolist()) == ([0, 1, 5], [7, 2, 4])
     assert dense(codes, counts, 7).tolist() == [7, 2, 0, 0, 0, 4, 0]
+
+
+def test_counts_stay_at_the_largest_there_is_AGG_23() -> None:
+    """2**63 − 2 and 5 became 3 short of the smallest number; now they stay at the top."""
+    codes = np.array([1, 4])
+    near = np.array([MOST - 1, 7])
+    found, counts = add_pairs((codes, near), (codes, np.array([5, 5])))
+    assert found.tolist() == [1, 4]
+    assert counts.tolist() == [MOST, 12]
+    summed = dense(np.array([1, 1, 4]), np.array([MOST - 1, 5, 5]), 6)
+    assert summed.tolist() == [0, MOST, 0, 0, 5, 0]
+
+
+@given(st.lists(st.integers(0, MOST), max_size=9))
+def test_a_sum_of_counts_is_exact_AGG_23(counts: list[int]) -> None:
+    assert exact_sum(np.array(counts, np.int64)) == sum(counts)
+
+
+@given(batches, st.integers(0, 255), st.integers(0, 1 << 30), st.integers(0, 1 << 30))
+@settings(max_examples=40, deadline=None)
+def test_the_rows_of_a_stream_are_its_counts_in_the_buckets_asked_for(
+    some: list[tuple[int, int, list[tuple[int, int]]]], stream: int, first: int, last: int
+) -> None:
+    tally = tally_of([(stream if at % 2 else of, *rest) for at, (of, *rest) in enumerate(some)])
+    rows = rows_of(tally, stream, first, last)
+    columns = (rows.epoch, rows.bucket, rows.whose, rows.code, rows.count)
+    told = list(zip(*(one.tolist() for one in columns), strict=True))
+    expected = [
+        (epoch, bucket, whose_of(group, cls), code, count)
+        for of, epoch, group, cls, bucket, code, count in tally.rows()
+        if of == stream and first <= bucket <= last
+    ]
+    assert sorted(told) == sorted(expected)
+    assert [row[:2] for row in told] == sorted(row[:2] for row in told)
+
+
+def test_whom_counts_are_of_stays_with_them_or_is_anybody() -> None:
+    columns = [np.array(one) for one in ([1, 1], [0, 5], [2, 3], [9, 8])]
+    assert CountRows(*columns).whose.tolist() == [0, 0]
+    rows = CountRows(*columns, whose=np.array([whose_of(2, 1), whose_of(0, 3)]))
+    assert rows.some(np.array([True, False])).whose.tolist() == [whose_of(2, 1)]
+    assert whose_of(2, 1) != whose_of(1, 2)
