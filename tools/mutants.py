@@ -43,7 +43,7 @@ BELONGS = {  # modules: the test files or folders that must notice a change
     "agent/meters/sml.py": "tests/agent/meters/test_sml.py",
     "agent/state/journal*.py": "tests/agent/state/test_journal.py"
     " tests/agent/state/test_journal_schema.py tests/agent/state/test_power_cut.py"
-    " tests/agent/state/test_plan_log.py",
+    " tests/agent/state/test_plan_log.py tests/agent/state/test_series.py",
     "aggregator/counting/refusals.py": "tests/aggregator/counting/test_refusals.py",
     "aggregator/counting/seen_batches.py": "tests/aggregator/counting/test_seen_batches.py",
     "aggregator/counting/settle.py": "tests/aggregator/counting/test_settle.py"

@@ -180,7 +180,7 @@ class Journal(JournalFile):
         before_s = before_slot * slot_seconds
         old = (
             "last_slot * coalesce(nullif((SELECT slot_seconds FROM series WHERE stream ="
-            " batches.stream AND base < number ORDER BY base DESC LIMIT 1), 0), ?3) < ?2"
+            " batches.stream AND base < number ORDER BY base DESC), 0), ?3) < ?2"
         )
         with self.reading():
             lost = self._db.execute(

@@ -48,6 +48,10 @@ def test_a_clock_that_begins_in_1970_has_a_slot_0() -> None:
         assert builder.read(at_s, {"x": 5, "y": at_s}) is None
     assert builder.read(900, {"x": 5, "y": 900}) == SlotValues(0, (5, 900))
     assert not builder.is_ahead(0)
+    builder = SlotBuilder(SLOT_S, [("y", Kind.RISE)])
+    for at_s in (100, 500, 900):
+        builder.read(at_s, {"y": 5})
+    assert builder.given_up == ()  # of the first slot it came too late
 
 
 @pytest.mark.parametrize(

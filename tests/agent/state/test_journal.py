@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from agent.claims.batches import Key, pack
+from agent.claims.elapsed import Elapsed
 from agent.claims.pipeline import Claim, Report
 from agent.curator.journal import CuratorJournal
 from agent.curator.outbox import ReleasedValue, SeriesRow
@@ -170,6 +171,16 @@ def test_what_was_committed_is_there_after_a_restart(tmp_path: Path) -> None:
     assert journal.set_aside is None
     assert before[0] == ledger
     assert before[1] == [StreamStatus(1, 1, 2, 1, 3, 0, series=SERIES, since=SLOT + 1)]
+
+
+def test_time_and_sharing_are_stored_beside_the_ledger(journal: Journal) -> None:
+    assert (journal.elapsed(), journal.sharing()) == (None, b"")
+    begun, later = (Elapsed(SLOT_S, 1, ms, 0, "new") for ms in (1, 2))
+    journal.save_ledger(fresh_ledger(), begun, b"terms")
+    assert (journal.elapsed(), journal.sharing()) == (begun, b"terms")
+    journal.save_elapsed(later)
+    journal.save_ledger(fresh_ledger())
+    assert (journal.elapsed(), journal.sharing()) == (later, b"terms")
 
 
 def test_reports_that_a_batch_carries_wait_no_longer(journal: Journal) -> None:
