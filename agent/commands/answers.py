@@ -15,13 +15,14 @@ from agent.commands.places import named, state_place
 from agent.commands.talk import SetupError, Talk
 from agent.commands.written import Answers, from_register_text, introduced
 from agent.config.doubts import a_day_and_a_month, doubt_of_ceiling, doubt_of_epsilon
-from agent.config.sections import LOOPBACK, REGISTERS
+from agent.config.sections import REGISTERS
 from agent.meters.reading import UNITS
 from edge_ldp.arguments import epsilon_given, port_number, whole_number
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.protocol.invitation import Invitation, InvitedStream
 from edge_ldp.protocol.messages import check_name
 from edge_ldp.service.broker import Broker
+from edge_ldp.service.broker_table import LOOPBACK
 from edge_ldp.service.trial import own_name
 
 PREFERRED = ("power", "apparent_power", "energy_import")

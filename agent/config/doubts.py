@@ -6,8 +6,9 @@ from math import exp, tanh
 from typing import Protocol
 
 from agent.claims.slots import Kind, most_apart_s
-from agent.config.sections import KINDS, LOOPBACK, AgentConfig, StreamTable
+from agent.config.sections import KINDS, AgentConfig, StreamTable
 from agent.meters.reading import SIGNED
+from edge_ldp.service.broker_table import LOOPBACK
 
 LEAST_EPSILON, MOST_EPSILON = 0.1, 8
 LEAST_W = 500

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from agent.claims.lifetime import Lifetime
-from agent.config.sections import LOOPBACK, REGISTERS, AgentConfig, BrokerTable, StreamTable
+from agent.config.sections import REGISTERS, AgentConfig, StreamTable
 from agent.meters.port_names import source_of
 from agent.meters.reading import SIGNED, UNITS
 from agent.meters.section import MeterTable, meter_faults
@@ -13,6 +13,7 @@ from edge_ldp.protocol.messages import check_name
 from edge_ldp.protocol.plan import STREAM_MECHANISMS, SURVEY_MECHANISMS
 from edge_ldp.protocol.signing import MAX_KEYS, parse_public
 from edge_ldp.ratio import floor_ratio
+from edge_ldp.service.broker_table import LOOPBACK, BrokerTable
 
 MAX_METERS = 8
 MAX_STREAMS = 16

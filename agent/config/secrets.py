@@ -8,9 +8,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from agent.config.sections import AgentConfig, BrokerTable, TapTable
+from agent.config.sections import AgentConfig, TapTable
 from agent.errors import ConfigError
 from agent.meters.section import AccessTable, MeterTable
+from edge_ldp.service.broker_table import BrokerTable
 
 MAX_PASSWORD_MODE = 0o077
 CREDENTIAL = "credential:"

@@ -1,10 +1,11 @@
 """The tables of the agent's TOML file: what each key may be, and what it means by default.
 
 The numbers stand here, as an owner reads them; what is done with them stands in: [broker]
-edge_ldp/service/broker.py; [plans] edge_ldp/protocol/signing.py; [clock] edge_ldp/service/clock.py;
-[policy.window] edge_ldp/protocol/ledger.py; [policy.plans] edge_ldp/protocol/plan_bounds.py, which
-has its own numbers; [policy.lifetime] agent/claims/lifetime.py; [sending] agent/claims/delivery.py;
-[[streams]] agent/claims/slots.py, and its sums edge_ldp/period_sums.
+edge_ldp/service/broker_table.py, its keys, too; [plans] edge_ldp/protocol/signing.py; [clock]
+edge_ldp/service/clock.py; [policy.window] edge_ldp/protocol/ledger.py; [policy.plans]
+edge_ldp/protocol/plan_bounds.py, which has its own numbers; [policy.lifetime]
+agent/claims/lifetime.py; [sending] agent/claims/delivery.py; [[streams]] agent/claims/slots.py, and
+its sums edge_ldp/period_sums.
 """
 
 from dataclasses import dataclass, fields, replace
@@ -16,17 +17,16 @@ from typing import Annotated, Literal
 from agent.claims.lifetime import Lifetime
 from agent.claims.slots import Kind
 from agent.config.curator_section import CuratorTable
-from agent.meters.section import MeterTable, Positive, Quantity, Text
+from agent.meters.section import MeterTable, Positive, Quantity
 from edge_ldp.protocol.ledger import Window, scheduled
 from edge_ldp.protocol.plan import STREAM_MECHANISMS, SURVEY_MECHANISMS, Policy
 from edge_ldp.protocol.plan_bounds import PlanBounds
 from edge_ldp.ratio import Ratio, floor_ratio
-from edge_ldp.service.broker import Broker
+from edge_ldp.service.broker_table import BrokerTable, Host, Port
 from edge_ldp.service.clock import Clock
-from edge_ldp.service.typed_table import Form, Range
+from edge_ldp.service.typed_table import Form, Range, Text
 
 _SHAPE = PlanBounds()
-LOOPBACK = ("localhost", "127.0.0.1", "::1")
 KINDS = {
     "power": Kind.MEAN,
     "power_export": Kind.MEAN,
@@ -40,16 +40,8 @@ KINDS = {
 REGISTERS: dict[str, Quantity] = {"power": "energy_import", "power_export": "energy_export"}
 """What a mean power may be made of where a meter tells no power: the register that it drives."""
 
-Host = Annotated[  # a name, its labels of 1 to 63 characters, or an IPv6 address
-    str,
-    Form(
-        r"[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*\.?|[A-Za-z0-9._%-]*:[A-Za-z0-9._:%-]*",
-        "a name or address",
-    ),
-]
 Seconds = Annotated[float, Range(ge=0, le=86_400 * 366)]
 Instant = Annotated[float, Range(ge=0, le=1 << 36)]
-Port = Annotated[int, Range(ge=1, le=65_535)]
 Discovery = Annotated[str, Form(r"[a-zA-Z0-9_-]{1,64}", "1 to 64 of a-z A-Z 0-9 _ -")]
 
 
@@ -66,56 +58,6 @@ class DeviceTable:
     id: str
     state: Text
     keep: Literal["run", "disk"] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class BrokerTable:
-    """[broker]: where reports go. Secrets stand in files of mode 0600, never here.
-
-    `cert_file` and `key_file` are this device's own certificate; `crl_file` adds revocations. Every
-    *_file may be `credential:NAME`, which systemd places (agent/config/secrets.py).
-    TLS unless the broker is on this machine; `use_tls` and `use_port` are what holds in the end.
-    """
-
-    host: Host
-    port: Port | None = None
-    username: Text | None = None
-    password_file: Text | None = None
-    tls: bool | None = None
-    ca_file: Text | None = None
-    cert_file: Text | None = None
-    key_file: Text | None = None
-    crl_file: Text | None = None
-    allow_plaintext: bool = False
-    protocol: Literal["auto", "5", "3.1.1"] = "auto"
-    keepalive_s: Annotated[int, Range(ge=5, le=3600)] = 30
-
-    @property
-    def use_tls(self) -> bool:
-        """Whether the link is encrypted: as said, else off on loopback and on elsewhere."""
-        return self.host not in LOOPBACK if self.tls is None else self.tls
-
-    @property
-    def use_port(self) -> int:
-        """The port as given, else the standard one."""
-        return self.port or (8883 if self.use_tls else 1883)
-
-    def named(self, client_id: str, password: str | None) -> Broker:
-        """Return how to connect under a name, as whom and with which certificates."""
-        return Broker(
-            host=self.host,
-            port=self.use_port,
-            client_id=client_id,
-            username=self.username,
-            password=password,
-            tls=self.use_tls,
-            ca_file=self.ca_file,
-            cert_file=self.cert_file,
-            key_file=self.key_file,
-            crl_file=self.crl_file,
-            protocol=self.protocol,
-            keepalive_s=self.keepalive_s,
-        )
 
 
 @dataclass(frozen=True, slots=True)

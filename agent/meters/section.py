@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from agent.meters.port_names import fault_of, shown, source_of
 from agent.meters.protocols import MODELS, PLUG_IN, PLUG_IN_LINE, PROTOCOLS, SIGN_ON_LINE, Line
 from agent.meters.reading import UNITS
-from edge_ldp.service.typed_table import Form, Range
+from edge_ldp.service.typed_table import Form, Range, Text
 
 PUSHED_S = 10
 """How far apart the telegrams of meters that speak by themselves are at most, as a rule."""
@@ -15,7 +15,6 @@ PUSHED_S = 10
 READOUT_S = 60
 """How long a text may take that is asked for: 40 s of it at 300 baud, and the pause after it."""
 
-Text = Annotated[str, Form(r"[^\x00-\x1f\x7f]+", "text, and no control characters")]
 Positive = Annotated[int, Range(ge=1)]
 Pin = Annotated[str, Form(r"sha256:[0-9a-f]{64}", "sha256: and 64 hexadecimal digits, 0-9 a-f")]
 _MOST_RTU_ADDRESS = 247

@@ -7,7 +7,7 @@ are answered: an agent has slots to look after.
 import asyncio
 from contextlib import suppress
 
-from agent.config.sections import LOOPBACK, PageTable
+from agent.config.sections import PageTable
 from agent.errors import AgentError
 from agent.page.gather import Household
 from agent.page.html import message_html, page_html
@@ -23,6 +23,7 @@ from agent.page.http import (
     said,
 )
 from agent.running.door import Door
+from edge_ldp.service.broker_table import LOOPBACK
 
 MOST_OPEN = 16
 LIFE_S = 10.0

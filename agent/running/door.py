@@ -8,8 +8,9 @@ import logging
 from collections.abc import Callable
 from ipaddress import ip_address
 
-from agent.config.sections import LOOPBACK, PageTable, ShareTable
+from agent.config.sections import PageTable, ShareTable
 from agent.link.trouble import LogLimit
+from edge_ldp.service.broker_table import LOOPBACK
 
 OK = "ok"
 AGAIN_S = 30.0

@@ -13,50 +13,27 @@ from ipaddress import ip_address
 from typing import Annotated, Literal
 
 from aggregator.config.streams import StreamTable
+from edge_ldp.service import broker_table
+from edge_ldp.service.broker_table import Port
 from edge_ldp.service.typed_table import Form, Range
 from edge_ldp.service.zones import zone_of
 
 DAY_S = 86_400
 
-Port = Annotated[int, Range(ge=1, le=65_535)]
-
 
 @dataclass(frozen=True, slots=True)
-class BrokerTable:
-    """[broker]: where messages come from. The password stands in a file of mode 0600, never here.
+class BrokerTable(broker_table.BrokerTable):
+    """[broker]: what both services have in it, and how this one takes messages.
 
-    TLS unless the broker is on this machine; `use_tls` and `use_port` are what holds in the end.
     `session_days`: how long the broker keeps our session, and the messages in it, while we are
     away. `window`: messages it may send before we acknowledge. `share`: the name under which
     several workers share the messages, each started with `--worker`.
     """
 
-    host: str
-    port: Port | None = None
-    username: str | None = None
-    password_file: str | None = None
-    tls: bool | None = None
-    ca_file: str | None = None
-    cert_file: str | None = None
-    key_file: str | None = None
-    crl_file: str | None = None
-    allow_plaintext: bool = False
-    protocol: Literal["auto", "5", "3.1.1"] = "auto"
     client_id: Annotated[str, Form(r"(?s:.{1,64})", "1 to 64 characters")] | None = None
-    keepalive_s: Annotated[int, Range(ge=5, le=3600)] = 30
     session_days: Annotated[int, Range(ge=1, le=365)] = 35
     window: Annotated[int, Range(ge=1, le=1000)] = 1000
     share: str | None = None
-
-    @property
-    def use_tls(self) -> bool:
-        """Whether the link is encrypted: as said, else off on this machine and on elsewhere."""
-        return not is_loopback(self.host) if self.tls is None else self.tls
-
-    @property
-    def use_port(self) -> int:
-        """The port as given, else the standard one."""
-        return self.port or (8883 if self.use_tls else 1883)
 
 
 @dataclass(frozen=True, slots=True)

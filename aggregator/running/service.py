@@ -343,20 +343,9 @@ def _put_beat(store: Store, row: BeatRow) -> None:
 def make_broker(config: AggregatorConfig, password: str | None, worker: Worker = ALONE) -> Broker:
     """Return how to connect: a durable session, and every message acknowledged by us."""
     table = config.broker
-    protocol = table.protocol if table.share is None else "5"
-    return Broker(
-        host=table.host,
-        port=table.use_port,
-        client_id=worker.names(config.client_id),
-        username=table.username,
-        password=password,
-        tls=table.use_tls,
-        ca_file=table.ca_file,
-        cert_file=table.cert_file,
-        key_file=table.key_file,
-        crl_file=table.crl_file,
-        protocol=protocol,
-        keepalive_s=table.keepalive_s,
+    return replace(
+        table.named(worker.names(config.client_id), password),
+        protocol=table.protocol if table.share is None else "5",
         session_s=table.session_days * DAY_S,
         manual_ack=True,
         window=table.window,

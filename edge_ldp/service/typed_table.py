@@ -76,6 +76,9 @@ class Form(NamedTuple):
         return re.fullmatch(self.pattern, text) is not None
 
 
+Text = Annotated[str, Form(r"[^\x00-\x1f\x7f]+", "text, and no control characters")]
+
+
 class TableError(EdgeLdpError):
     """A table that is not what it should be; `faults` are all there are, (key, expected) each."""
 

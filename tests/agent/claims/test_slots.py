@@ -406,6 +406,11 @@ def test_a_burst_gives_one_value_for_its_slot_SER_19() -> None:
     assert closed_by(Kind.RISE, [*steps, (900, 9000)]) == {0: 9000 - 29}
 
 
+def test_a_burst_across_a_border_begins_two_slots_SER_19() -> None:
+    steps = [*every(10, 500, 5), (1799, 5), (1800, 5), (1810, 5)]
+    assert events(Kind.MEAN, steps) == {0: 5, 1: None}
+
+
 def test_missing_slots_stay_missing_SER_20() -> None:
     steps = [(0, 10), (450, 10), (900 * 7, 30), (900 * 7 + 450, 30), (900 * 8, 50)]
     assert closed_by(Kind.MEAN, steps, end_s=900 * 30) == {0: 10, 7: 30, 8: 50}

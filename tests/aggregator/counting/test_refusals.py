@@ -71,6 +71,18 @@ def verdict(  # noqa: PLR0913 (what a frame is judged by)
     return judge_all([arrival], by or rules())[0]
 
 
+def test_of_several_frames_under_one_plan_each_is_judged_by_its_own_codes() -> None:
+    codes = [np.array([0]), np.array([0, 0]), np.array([0, 60_000]), np.array([0])]
+    arrivals = [
+        Arrival(
+            "home", Header(1, at, 1, NOW - 5, len(one), 0, 0), np.full(len(one), NOW - 5), one, b""
+        )
+        for at, one in enumerate(codes)
+    ]
+    for order, reasons in (([0, 1, 2], [None, None, Reason.RANGE]), ([2, 3], [Reason.RANGE, None])):
+        assert judge_all([arrivals[at] for at in order], rules()) == reasons
+
+
 def test_a_good_frame_may_count() -> None:
     assert verdict([NOW - 2, NOW - 1], [0, 1]) is None
 
@@ -224,6 +236,7 @@ def test_a_plan_and_a_stream_that_nothing_is_said_of_are_watched_for_nothing() -
 def test_enrolment_is_open_up_to_a_cap_or_a_list() -> None:
     assert rules().enrols("any", 1)
     assert not rules().enrols("any", 2)
+    assert not replace(rules(), is_open=False).enrols("any", 0)
     listed = replace(rules(), devices=frozenset({"home-1"}))
     assert listed.enrols("home-1", 2)
     assert not listed.enrols("home-2", 0)

@@ -94,6 +94,7 @@ def test_sparse_histograms_add_up() -> None:
 
 def test_counts_stay_at_the_largest_there_is_AGG_23() -> None:
     """2**63 − 2 and 5 became 3 short of the smallest number; now they stay at the top."""
+    assert np.iinfo(np.int64).max == MOST
     codes = np.array([1, 4])
     near = np.array([MOST - 1, 7])
     found, counts = add_pairs((codes, near), (codes, np.array([5, 5])))
@@ -113,7 +114,7 @@ def test_a_sum_of_counts_is_exact_AGG_23(counts: list[int]) -> None:
 def test_the_rows_of_a_stream_are_its_counts_in_the_buckets_asked_for(
     some: list[tuple[int, int, list[tuple[int, int]]]], stream: int, first: int, last: int
 ) -> None:
-    tally = tally_of([(stream if at % 2 else of, *rest) for at, (of, *rest) in enumerate(some)])
+    tally = tally_of([(stream, *one[1:]) if at % 2 else one for at, one in enumerate(some)])
     rows = rows_of(tally, stream, first, last)
     columns = (rows.epoch, rows.bucket, rows.whose, rows.code, rows.count)
     told = list(zip(*(one.tolist() for one in columns), strict=True))
@@ -127,8 +128,9 @@ def test_the_rows_of_a_stream_are_its_counts_in_the_buckets_asked_for(
 
 
 def test_whom_counts_are_of_stays_with_them_or_is_anybody() -> None:
-    columns = [np.array(one) for one in ([1, 1], [0, 5], [2, 3], [9, 8])]
-    assert CountRows(*columns).whose.tolist() == [0, 0]
-    rows = CountRows(*columns, whose=np.array([whose_of(2, 1), whose_of(0, 3)]))
+    epochs, buckets, codes, counts = np.array([[1, 1], [0, 5], [2, 3], [9, 8]])
+    assert CountRows(epochs, buckets, codes, counts).whose.tolist() == [0, 0]
+    whose = np.array([whose_of(2, 1), whose_of(0, 3)])
+    rows = CountRows(epochs, buckets, codes, counts, whose=whose)
     assert rows.some(np.array([True, False])).whose.tolist() == [whose_of(2, 1)]
     assert whose_of(2, 1) != whose_of(1, 2)
