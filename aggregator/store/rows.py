@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 
+LAST_BUCKET = 1 << 32
 ALIVE = "alive, worker "  # of a fact, before the worker's name
 ALIVE_TIMES = "times, worker "  # same; of its own, as older versions take all of ALIVE for health
 MOVED = "moved to"  # a fact of a SQLite store: the database that it goes on in
@@ -213,3 +214,22 @@ class ReleasedChunk(NamedTuple):
     chunk: int
     theta: int
     design: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRow:
+    """A plan as issued: its exact bytes, and when (seconds UTC)."""
+
+    stream: int
+    epoch: int
+    issued_s: int
+    payload: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class RevisionRow:
+    """A revision of a stream's θ (`plans.revision.Revision`), as JSON; `at_s` seconds UTC."""
+
+    stream: int
+    at_s: int
+    payload: bytes

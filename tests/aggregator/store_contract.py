@@ -326,12 +326,12 @@ class StoreContract:
         """That one takes all of "alive, worker ": seconds, a space, and the rest for health."""
         store = open_store()
         store.beat(BeatRow("one", 6, "degraded: link down", BeatTimes(4, 5, None, 3)))
-        with store.reading() as db:  # type: ignore[attr-defined]
+        with store.reading() as db:
             facts = dict(db.execute("SELECT name, value FROM facts").fetchall())
         told = {name: value for name, value in facts.items() if name.startswith("alive, worker ")}
         assert told == {"alive, worker one": "6 degraded: link down"}
         write = "UPDATE facts SET value = '9 ok' WHERE name = 'alive, worker one'"
-        with store.reading() as db:  # type: ignore[attr-defined]
+        with store.reading() as db:
             db.execute(write)
         assert open_store().beats() == [BeatRow("one", 9, "ok")]  # not with times of another one
 

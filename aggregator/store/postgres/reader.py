@@ -16,8 +16,9 @@ from aggregator.store.packed_records import sum_records, unpack_record
 from aggregator.store.postgres import schema as tables
 from aggregator.store.postgres import statements as schema
 from aggregator.store.postgres.link import DAMAGED, check, connect, end_silent, translate
+from aggregator.store.reader import Reader
 from aggregator.store.rows import RefusedRow, ReleasedChunk, ReportSum
-from aggregator.store.shared_reads import WHOSE, PlainReads, added_up, by_bucket, by_part
+from aggregator.store.shared_reads import WHOSE, added_up, by_bucket, by_part
 from edge_ldp.errors import RowError
 from edge_ldp.protocol.released import FIRST_KEY
 
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 PAGE = 10_000  # records fetched at a time
 
 
-class PostgresReader(PlainReads):
+class PostgresReader(Reader):
     """A view of the store; connects when needed, and again after the connection was lost."""
 
     VALUE = "%s"

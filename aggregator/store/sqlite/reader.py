@@ -12,8 +12,9 @@ from aggregator.counting.seen_batches import is_settled
 from aggregator.errors import OldStoreError, StoreError, StoreHeldError
 from aggregator.store.contract import LAST_BUCKET
 from aggregator.store.forms import row_record
+from aggregator.store.reader import Reader
 from aggregator.store.rows import MOVED, THERE, RefusedRow, ReleasedChunk, ReportSum
-from aggregator.store.shared_reads import WHOSE, PlainReads, added_up, by_bucket, by_part
+from aggregator.store.shared_reads import WHOSE, added_up, by_bucket, by_part
 from aggregator.store.sqlite import curated_schema, schema
 from edge_ldp.errors import RowError
 from edge_ldp.protocol.released import FIRST_KEY
@@ -127,7 +128,7 @@ def _state_of(path: Path) -> tuple[int, ...] | None:
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
-class SqliteReader(PlainReads):
+class SqliteReader(Reader):
     """A read-only view of the store."""
 
     def __init__(self, path: Path) -> None:

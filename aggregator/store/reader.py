@@ -1,0 +1,390 @@
+"""What can be asked of a store: the questions, and one answer where both engines share a query."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Protocol
+
+from aggregator.counting.records import Marked
+from aggregator.counting.reporters import united
+from aggregator.counting.retention import RolledUp
+from aggregator.store.forms import unpack_pairs, unpack_refusals
+from aggregator.store.period_sums import read_kept, read_totals
+from aggregator.store.rows import (
+    ALIVE,
+    LAST_BUCKET,
+    AuditRow,
+    BeatRow,
+    DeviceRow,
+    DeviceSums,
+    HeldRow,
+    MarkRow,
+    PlanRow,
+    RevisionRow,
+    SumsRow,
+)
+from aggregator.store.shared_reads import FACTS, PLAN_HELD, RETIRED, WHOSE, streams_of
+from edge_ldp.service.health import OK
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+    from contextlib import AbstractContextManager
+
+    from aggregator.archive.spool_record import Doubt
+    from aggregator.counting.period_totals import PeriodTotal, TotalKey
+    from aggregator.counting.records import KeptSums, Key, Record
+    from aggregator.counting.tally import CountRows
+    from aggregator.store.rows import RefusedRow, ReleasedChunk, ReportSum
+
+_DEVICES = """SELECT device, state, software, seen_s, coalesce(name, ''), enrolled_s, revoked_s,
+    held_s, refusals, health, ages FROM devices LEFT JOIN groups ON grp = id"""
+_STATES = {
+    "all": "1 = 1",
+    "online": "state = 'online'",
+    "silent": "(state = 'unknown' OR seen_s < {old_s})",
+    "revoked": "revoked_s IS NOT NULL",
+    "held": "held_s IS NOT NULL",
+    "refusing": "refusals <> ''",
+    "marked": "device IN (SELECT device FROM marks)",
+}
+_ORDERS = {  # by reports: `_reports_of`
+    "device": "device",
+    "group": "coalesce(name, '')",
+    "state": "state",
+    "software": "software",
+    "seen": "seen_s",
+}
+
+
+class Reader(Protocol):
+    """What can be asked of a store, also while another process writes to it.
+
+    What the engines are asked alike is here, in words that both know; `_rows` raises StoreError.
+    """
+
+    SNAPSHOT: str = "BEGIN"
+    COUNTED: tuple[str, ...] = ("counts",)  # the tables that counts lie in
+    PRESENT: tuple[str, ...] = ("presence",)  # and device-slots
+    VALUE: str = "?"  # in the place of a value
+
+    @abstractmethod
+    def reading(self) -> AbstractContextManager[Any]:
+        """Give the connection; within it the errors of engine and rows become the store's."""
+
+    @abstractmethod
+    def _rows(self, query: str, values: tuple[Any, ...] = ()) -> list[Any]:
+        """Return all rows of a query."""
+
+    @abstractmethod
+    def _reports_of(self, name: str) -> dict[str, int]:
+        """Return the counted or the pending reports of each device that has any."""
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """See the store as of one moment as long as this lasts; not while a transaction runs."""
+        with self.reading() as db:
+            db.execute(self.SNAPSHOT)
+            try:
+                yield
+            finally:
+                db.execute("ROLLBACK")  # nothing was written
+
+    def plans(self) -> list[PlanRow]:
+        """Return every plan ever issued, by stream and epoch."""
+        rows = self._rows("SELECT stream, epoch, issued_s, payload FROM plans ORDER BY 1, 2")
+        return [PlanRow(*row) for row in rows]
+
+    def newest_epochs(self) -> dict[int, int]:
+        """Return the highest epoch ever issued of each stream that has a plan."""
+        return dict(self._rows("SELECT stream, max(epoch) FROM plans GROUP BY stream"))
+
+    @abstractmethod
+    def counts(
+        self, stream: int, first_bucket: int, last_bucket: int, group: int | None = None
+    ) -> CountRows:
+        """Return the counts of a stream in the buckets first..last, of all groups or of one."""
+
+    @abstractmethod
+    def totals(
+        self,
+        stream: int,
+        first_bucket: int = 0,
+        last_bucket: int = LAST_BUCKET,
+        group: int | None = None,
+    ) -> CountRows:
+        """Return the counts of a stream, the buckets first..last added up; groups as `counts`."""
+
+    @abstractmethod
+    def summed(
+        self,
+        stream: int,
+        first_bucket: int,
+        last_bucket: int,
+        group: int | None,
+        part_of: Callable[[int], Hashable],
+    ) -> CountRows:
+        """Return the counts of the buckets first..last added up by the part that each is of.
+
+        `bucket` is the first one with counts of each epoch and part.
+        """
+
+    @abstractmethod
+    def presence(self, stream: int, group: int | None = None) -> list[tuple[int, int]]:
+        """Return (bucket, device-slots) of a stream, rising; groups as `counts`."""
+
+    def device_slots(self, stream: int, first_bucket: int, last_bucket: int) -> dict[int, int]:
+        """Return the device-slots of the buckets first..last by group and class (`whose_of`)."""
+        found: dict[int, int] = {}
+        for table in self.PRESENT:
+            query = f"""SELECT {WHOSE}, sum(slots) FROM {table} WHERE stream = {int(stream)}
+                AND bucket BETWEEN {int(first_bucket)} AND {int(last_bucket)} GROUP BY 1"""  # noqa: S608 (our own tables, and numbers)
+            for whose, slots in self._rows(query):
+                found[whose] = found.get(whose, 0) + int(slots)
+        return found
+
+    def rolled_up(self, stream: int) -> RolledUp:
+        """Return how far a stream's buckets were added up: a span's counts are in its first."""
+        query = f"SELECT what, until FROM rolled WHERE stream = {int(stream)}"  # noqa: S608 (a number)
+        return RolledUp(dict(self._rows(query)))
+
+    def sums(self, stream: int, first_bucket: int, last_bucket: int) -> list[SumsRow]:
+        """Return the sums of hours that begin in first..last, by hour, epoch, group and class.
+
+        Only those before `rolled_up(stream).until[SUMMED]` stand.
+        """
+        rows = self._rows(
+            f"""SELECT bucket, epoch, grp, cls, reporters, sums FROM sums
+            WHERE stream = {int(stream)}
+            AND bucket BETWEEN {int(first_bucket)} AND {int(last_bucket)} ORDER BY 1, 2, 3, 4"""  # noqa: S608 (numbers)
+        )
+        return [SumsRow._make(row) for row in rows]
+
+    def reporters(
+        self, stream: int, first_bucket: int, last_bucket: int, but_group: int
+    ) -> dict[int, bytes]:
+        """Return who reported by bucket, of all groups but one (counting.reporters)."""
+        found: dict[int, list[bytes]] = {}
+        for table in self.COUNTED:
+            where = f"""WHERE stream = {int(stream)} AND grp <> {int(but_group)}
+                AND bucket BETWEEN {int(first_bucket)} AND {int(last_bucket)}"""
+            for bucket, who in self._rows(f"SELECT bucket, reporters FROM {table} {where}"):  # noqa: S608 (our own tables, and numbers)
+                found.setdefault(bucket, []).append(who)
+        with self.reading():
+            return {bucket: united(found[bucket]) for bucket in sorted(found)}
+
+    def period_totals(
+        self, name: str, since_s: int, until_s: int, group: int | None = None
+    ) -> dict[TotalKey, PeriodTotal]:
+        """Return what homes' sums of the periods wholly in a span add up to; groups as `counts`."""
+        with self.reading():
+            return read_totals(self._ask, name, since_s, until_s, group)
+
+    def period_sums(
+        self,
+        name: str,
+        since_s: int,
+        until_s: int,
+        group: int | None = None,
+        *,
+        held: bool = False,
+    ) -> list[KeptSums]:
+        """Return homes' sums of the periods wholly in a span; `held`: also those of held homes."""
+        return read_kept(self._ask, name, since_s, until_s, group, held=held)
+
+    def first_summed(
+        self, stream: int, first_bucket: int, last_bucket: int, group: int | None = None
+    ) -> int | None:
+        """Return the first hour of first..last that `sums` has, or None; groups as `counts`."""
+        mine = "" if group is None else f" AND grp = {int(group)}"
+        ((found,),) = self._rows(
+            f"""SELECT min(bucket) FROM sums WHERE stream = {int(stream)}
+            AND bucket BETWEEN {int(first_bucket)} AND {int(last_bucket)}{mine}"""  # noqa: S608 (numbers)
+        )
+        return found  # type: ignore[no-any-return]
+
+    def groups(self) -> dict[str, int]:
+        """Return the groups of devices by name; that of any device is "", which is 0."""
+        return dict(self._rows("SELECT name, id FROM groups ORDER BY 2"))
+
+    def held_counts(self) -> list[HeldRow]:
+        """Return what was counted of devices that are held, rising; no other count has it."""
+        rows = self._rows(
+            """SELECT device, stream, epoch, grp, bucket, pairs FROM held_counts
+            ORDER BY 1, 2, 3, 4, 5"""
+        )
+        with self.reading():
+            return [
+                HeldRow(device, stream, epoch, group, bucket, *unpack_pairs(pairs))
+                for device, stream, epoch, group, bucket, pairs in rows
+            ]
+
+    @abstractmethod
+    def records(self) -> Iterator[tuple[Key, Record]]:
+        """Yield every device's and stream's record, by key."""
+
+    @abstractmethod
+    def states(self, device: str) -> list[tuple[int, Record]]:
+        """Return (stream, record) of one device."""
+
+    def devices(self) -> list[DeviceRow]:
+        """Return every device that has a row, by name."""
+        return _devices(self._rows(f"{_DEVICES} ORDER BY 1"))
+
+    @abstractmethod
+    def report_sums(self) -> list[ReportSum]:
+        """Return all records added up, of devices alike: few rows, however many devices."""
+
+    def devices_in_trouble(self) -> list[DeviceRow]:
+        """Return those of the devices that are revoked, held, refusing or degraded, by name."""
+        trouble = f"""revoked_s IS NOT NULL OR held_s IS NOT NULL OR refusals <> ''
+            OR health NOT IN ('', '{OK}')"""
+        return _devices(self._rows(f"{_DEVICES} WHERE {trouble} ORDER BY device"))
+
+    def longest_silent(self) -> DeviceRow | None:
+        """Return whose last status is the oldest, of those that may report and ever sent one."""
+        heard = "revoked_s IS NULL AND state <> 'unknown'"
+        rows = self._rows(f"{_DEVICES} WHERE {heard} ORDER BY seen_s, device LIMIT 1")
+        return next(iter(_devices(rows)), None)
+
+    def device_states(self) -> dict[str, int]:
+        """Return how many devices are of each state."""
+        return dict(self._rows("SELECT state, count(*) FROM devices GROUP BY 1"))
+
+    def device_sums(self, old_s: int) -> DeviceSums:
+        """Return how many devices are how; silent: not heard of since old_s (seconds UTC)."""
+        heard = "state <> 'unknown' AND revoked_s IS NULL"
+        (row,) = self._rows(
+            f"""SELECT count(*), count(*) FILTER (WHERE state = 'online'),
+            count(*) FILTER (WHERE seen_s < {int(old_s)} OR state = 'unknown'),
+            count(revoked_s), count(held_s), count(*) FILTER (WHERE refusals <> ''),
+            count(*) FILTER (WHERE held_s IS NULL AND device IN (SELECT device FROM marks)),
+            count(*) FILTER (WHERE {heard}),
+            count(*) FILTER (WHERE {heard} AND seen_s < {int(old_s)})
+            FROM devices"""  # noqa: S608 (a number)
+        )
+        return DeviceSums._make(row)
+
+    def may_report(self, group: int | None = None) -> int:
+        """Return how many devices of a group (None: of all) are neither revoked nor held."""
+        mine = "" if group is None else f" AND grp = {int(group)}"
+        ((many,),) = self._rows(
+            f"SELECT count(*) FROM devices WHERE revoked_s IS NULL AND held_s IS NULL{mine}"  # noqa: S608 (a number)
+        )
+        return int(many)
+
+    def device_names(
+        self, state: str, order: str, old_s: int, group: int | None = None, *, down: bool = False
+    ) -> list[str]:
+        """Return the devices of a state and group, in an order (`rows.STATES`, `rows.ORDERS`)."""
+        where = _STATES[state].format(old_s=int(old_s))
+        where += "" if group is None else f" AND grp = {int(group)}"
+        by = f"{_ORDERS[order]} {'DESC' if down else 'ASC'}, " if order in _ORDERS else ""
+        rows = self._rows(
+            f"""SELECT device FROM devices LEFT JOIN groups ON grp = id
+            WHERE {where} ORDER BY {by}device"""  # noqa: S608 (our own words, and numbers)
+        )
+        names = [name for (name,) in rows]
+        if order not in _ORDERS:
+            sums = self._reports_of(order)
+            names.sort(key=lambda name: sums.get(name, 0), reverse=down)
+        return names
+
+    def some_devices(self, names: Iterable[str]) -> list[DeviceRow]:
+        """Return those of the devices that have a row, as they are named."""
+        query = f"{_DEVICES} WHERE device = {self.VALUE}"
+        return _devices(row for name in names for row in self._rows(query, (name,)))
+
+    @abstractmethod
+    def version(self) -> str:
+        """Return what is another after every commit of anybody, as long as this is open."""
+
+    @abstractmethod
+    def refused(self) -> list[RefusedRow]:
+        """Return what was not counted, by reason and stream."""
+
+    def plan_holds(self) -> dict[int, int]:
+        """Return the streams whose plan an operator holds, and since when (seconds UTC)."""
+        return streams_of(self.facts().items(), PLAN_HELD)
+
+    def retired(self) -> dict[int, int]:
+        """Return the streams that an operator retired, and since when (seconds UTC)."""
+        return streams_of(self.facts().items(), RETIRED)
+
+    def revisions(self) -> list[RevisionRow]:
+        """Return every revision that was kept, by stream and time."""
+        rows = self._rows("SELECT stream, at_s, payload FROM looks ORDER BY 1, 2")
+        return [RevisionRow(*row) for row in rows]
+
+    def marks(self) -> list[MarkRow]:
+        """Return every device that was marked, by device and stream."""
+        rows = self._rows(
+            """SELECT device, stream, first_s, last_s, times, name, seen, reports, bound, chance
+            FROM marks ORDER BY 1, 2"""
+        )
+        return [
+            MarkRow(device, stream, first_s, last_s, times, Marked(*mark))
+            for device, stream, first_s, last_s, times, *mark in rows
+        ]
+
+    def audit(self, since_s: int = 0) -> list[AuditRow]:
+        """Return what operators changed since then, in the order in which it was done."""
+        rows = self._rows(
+            f"SELECT at_s, who, command FROM audit WHERE at_s >= {int(since_s)} ORDER BY id"  # noqa: S608 (a number)
+        )
+        return [AuditRow(*row) for row in rows]
+
+    def beats(self) -> list[BeatRow]:
+        """Return what each worker last said of itself, by its name."""
+        facts = self.facts()
+        workers = sorted(name.removeprefix(ALIVE) for name in facts if name.startswith(ALIVE))
+        return [BeatRow.of(worker, facts) for worker in workers]
+
+    @abstractmethod
+    def last_commit_s(self) -> int | None:
+        """Return when a flush was last committed (seconds UTC), or None if never."""
+
+    @abstractmethod
+    def is_served(self) -> bool | None:
+        """Say whether a service runs on the store at this moment; None: nobody can say."""
+
+    def facts(self) -> dict[str, str]:
+        """Return what is kept about the store itself, by name (`Store.pin` and others)."""
+        return dict(self._rows(FACTS))
+
+    @abstractmethod
+    def room_bytes(self) -> int | None:
+        """Return how much may still be written beside the store; None: its server knows."""
+
+    @abstractmethod
+    def unwritable(self) -> str:
+        """Say why whoever reads could not write, "" if he could; nothing is written."""
+
+    @abstractmethod
+    def committed(self, doubt: Doubt) -> bool:
+        """Say whether the flush was committed that a record of the archive's spool is of."""
+
+    @abstractmethod
+    def released_chunks(self) -> Sequence[ReleasedChunk]:
+        """Return every chunk of every curated stream, by device, key, series and chunk."""
+
+    @abstractmethod
+    def released_values(
+        self, device: str, key: int, first: int, end: int
+    ) -> Sequence[tuple[int, int, int, int]]:
+        """Return (slot, series, position, value) of slots first … end-1, rising."""
+
+    @abstractmethod
+    def released_span(self, device: str, key: int) -> tuple[int, int]:
+        """Return the first slot that has a value, and the one after the last."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of it."""
+
+    def _ask(self, query: str, values: tuple[Any, ...]) -> list[Any]:
+        return self._rows(query.replace("?", self.VALUE), values)
+
+
+def _devices(rows: Iterable[Any]) -> list[DeviceRow]:
+    return [DeviceRow(*(*row[:8], unpack_refusals(row[8]), *row[9:])) for row in rows]
