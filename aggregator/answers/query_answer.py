@@ -16,10 +16,11 @@ from aggregator.answers.curves import (
     range_rows,
     shown_density,
 )
-from aggregator.answers.parts import AnswerPart, InUnit, Iso, Reports, Seconds, Share, Span
+from aggregator.answers.parts import AnswerPart, InUnit, Iso, Kwh, Reports, Seconds, Share, Span
 from aggregator.answers.plan_view import PlanTerms, plan_terms
 from aggregator.answers.query import Figures, GroupFigures
 from aggregator.answers.sums_answer import (
+    LOCAL,
     SUMS,
     SumsAnswer,
     beside_text,
@@ -63,6 +64,26 @@ class AllTimeCounts(AnswerPart, frozen=True, kw_only=True):
     duplicates: Reports | None
 
 
+class BestFigures(AnswerPart, frozen=True, kw_only=True):
+    """What is told of a range in one line.
+
+    mode: by reports (local), or by sums where these are narrower and leave out no time that reports
+    tell of; mean, low, high; energy_kwh, energy_kwh_low, energy_kwh_high of the slots in which
+    devices were there (local), or that homes measured (sums); devices that were heard, or sent
+    sums; withheld: the rest is null.
+    """
+
+    mode: str
+    mean: InUnit | None
+    low: InUnit | None
+    high: InUnit | None
+    energy_kwh: Kwh | None
+    energy_kwh_low: Kwh | None
+    energy_kwh_high: Kwh | None
+    devices: int | None
+    withheld: bool
+
+
 class QueryAnswer(AnswerPart, frozen=True, kw_only=True):
     """What `query` answers.
 
@@ -75,7 +96,8 @@ class QueryAnswer(AnswerPart, frozen=True, kw_only=True):
     name of their own, in no figure here; group as asked for, or null; warnings[]: how the answer
     differs from what was asked, as the time covered where counts were added up by day; sums: what
     homes' own sums of the range say, null without any or with --mode local; mode: whose mean is
-    narrower, local (of reports, which all before is of) or sums; with --mode that one.
+    narrower, local (of reports, which all before is of) or sums; with --mode that one; best: what
+    is told of the range where there is room for one line.
     """
 
     stream: str
@@ -101,6 +123,7 @@ class QueryAnswer(AnswerPart, frozen=True, kw_only=True):
     warnings: list[str]
     sums: SumsAnswer | None
     mode: str
+    best: BestFigures
 
 
 def query_answer(  # noqa: PLR0913 (what is known)
@@ -121,6 +144,7 @@ def query_answer(  # noqa: PLR0913 (what is known)
     from_s = None if first is None else first * stream.bucket_s
     to_s = None if last is None else (last + 1) * stream.bucket_s
     told = None if answer.whole.withheld else facts.records
+    better = mode or narrower_mode(answer.whole, sums)
     return QueryAnswer.of(
         answer,
         stream=stream.name,
@@ -146,8 +170,18 @@ def query_answer(  # noqa: PLR0913 (what is known)
         group=group,
         warnings=list(warnings),
         sums=sums,
-        mode=mode or narrower_mode(answer.whole, sums),
+        mode=better,
+        best=_best(answer.whole, sums, better, None if mode else (from_s, to_s)),
     )
+
+
+def _best(
+    whole: Figures, sums: SumsAnswer | None, mode: str, span: tuple[int | None, int | None] | None
+) -> BestFigures:
+    """Return the one mode's figures: of sums only if they are of all the time of reports."""
+    if sums is not None and mode == SUMS and (span is None or sums.is_all_of(*span)):
+        return BestFigures.of(sums.whole, mode=SUMS, devices=sums.whole.homes)
+    return BestFigures.of(whole, mode=LOCAL)
 
 
 def query_csv(view: QueryAnswer) -> str:

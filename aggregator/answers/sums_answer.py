@@ -129,6 +129,15 @@ class SumsAnswer(AnswerPart, frozen=True, kw_only=True):
     parts: list[SumPart]
     warnings: list[str]
 
+    def is_all_of(self, from_s: int | None, to_s: int | None) -> bool:
+        """Say whether shown periods follow each other all through a time; None: there is none."""
+        if from_s is None or to_s is None:
+            return True
+        for one in self.periods:  # rising
+            if not one.withheld and one.from_s <= from_s:
+                from_s = max(from_s, one.to_s)
+        return from_s >= to_s
+
 
 class _Taken(NamedTuple):
     """Some cells of a period's total, of all groups asked for; `homes` with a value, at least."""

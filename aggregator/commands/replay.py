@@ -90,7 +90,7 @@ if TYPE_CHECKING:
     from aggregator.replay.counts import Counted, OpenEngine
     from aggregator.store.contract import Reader
 
-STORES = ("curated_beside", "warnings", "sums", "mode")
+STORES = ("curated_beside", "warnings", "sums", "mode", "best")
 """Keys of `query` that are not of counts: an archive's answer has none of them."""
 ENGINES = ("duckdb", "spark")
 DESCRIPTION = """\

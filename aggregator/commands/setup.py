@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from aggregator.answers.changes import WrittenFleet
 from aggregator.answers.check_view import check_answer
+from aggregator.answers.local_time import offset_s
 from aggregator.commands.asking import Shown, add_command
 from aggregator.commands.common import order, warn
 from aggregator.config import load_config, parse_config
@@ -35,6 +36,7 @@ from aggregator.store.opening import open_store
 from edge_ldp.arguments import epsilon_given, port_number, taken_as, whole_number
 from edge_ldp.extras import pip_install
 from edge_ldp.protocol.messages import check_name
+from edge_ldp.service.zones import zone_of
 
 if TYPE_CHECKING:
     import argparse
@@ -104,6 +106,7 @@ def _checked(args: argparse.Namespace, place: Path) -> NewFleet:
         ceiling=args.ceiling,
         slot_seconds=args.slot_seconds,
         wanted=args.wanted or _asked(args),
+        day_s=_day_s(args.zone, args.slot_seconds, int(now_s)),
         is_signed=not args.rehearsal and _can_sign(),
         clock=clock,
         user=_broker_user(),
@@ -115,6 +118,16 @@ def _checked(args: argparse.Namespace, place: Path) -> NewFleet:
     if new.host is not None:
         _must_be_free("--tls-port", new.tls_port)
     return new
+
+
+def _day_s(zone: str, slot_seconds: int, now_s: int) -> int:
+    """Return how long after midnight UTC a day begins in a zone in winter, 0 where no slot does."""
+    try:
+        found = zone_of(zone)
+    except ValueError:  # told with the rest of the file
+        return 0
+    ahead_s = min(offset_s(found, at_s) for at_s in (now_s, now_s + 182 * DAY_S))
+    return 0 if ahead_s % max(1, slot_seconds) else -ahead_s % DAY_S
 
 
 def _asked(args: argparse.Namespace) -> str:

@@ -26,7 +26,8 @@ class NewFleet:
 
     `host`: how devices reach the broker, None: on this machine alone, without TLS. `clock`: of a
     rehearsal: (the simulated time it begins at, the real time, simulated seconds in a real one).
-    `user`: whose rights the broker takes. `wanted`: one of WANTED.
+    `user`: whose rights the broker takes. `wanted`: one of WANTED. `day_s`: how long
+    after midnight UTC the day of homes' sums begins.
     """
 
     directory: str
@@ -40,6 +41,7 @@ class NewFleet:
     ceiling: int
     slot_seconds: int
     wanted: str
+    day_s: int
     is_signed: bool
     clock: tuple[float, float, float] | None
     user: str
@@ -119,7 +121,7 @@ def _clock(new: NewFleet) -> list[str]:
 
 
 def _stream(new: NewFleet) -> list[str]:
-    return [
+    lines = [
         "[[streams]]",
         'name = "power"',
         "id = 1",
@@ -130,6 +132,9 @@ def _stream(new: NewFleet) -> list[str]:
         f'mechanism = "{new.mechanism}"',
         *WANTED[new.wanted],
     ]
+    if new.wanted == "total" and new.day_s:
+        lines.append(f"offset_s = {new.day_s:<24}# their day begins at midnight (of winter)")
+    return lines
 
 
 def mosquitto_conf(new: NewFleet) -> str:

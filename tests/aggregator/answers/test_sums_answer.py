@@ -105,6 +105,24 @@ def test_energy_is_told_as_measured_and_of_every_home_apart(store: SqliteStore) 
     assert whole.full_kwh == pytest.approx(whole.mean * 100 * 2 * 168 / 1000)
 
 
+def test_one_line_tells_sums_where_they_leave_out_no_time_of_reports(store: SqliteStore) -> None:
+    """Of two weeks in a row and one apart."""
+    fill(store, 40, WEEK, WEEK + 1, WEEK + 3)
+    found, week_s = found_of(store), 7 * DAY_S
+    first_s = WEEK * week_s
+    for begin_s, end_s, is_all in (
+        (first_s, first_s + 2 * week_s, True),
+        (first_s + 1, first_s + week_s, True),
+        (first_s - 1, first_s + week_s, False),
+        (first_s, first_s + 2 * week_s + 1, False),
+        (first_s, first_s + 4 * week_s, False),
+        (first_s + 3 * week_s, first_s + 4 * week_s, True),
+    ):
+        assert found.is_all_of(begin_s, end_s) is is_all
+    assert found.is_all_of(None, None), "no report of that time"
+    assert not found_of(store, least=41).is_all_of(first_s, first_s + week_s), "of too few homes"
+
+
 def test_periods_and_parts_add_up_to_the_whole(store: SqliteStore) -> None:
     frames = fill(store, 40, WEEK, WEEK + 1, cells=4)
     found = found_of(store)

@@ -5,6 +5,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,8 @@ def invited(place: Path, *options: str) -> tuple[Invitation, Any]:
     ("options", "sums", "share"),
     [
         ((), DAILY, None),
+        (("--zone", "Europe/Berlin"), replace(DAILY, offset_s=82_800), None),
+        (("--zone", "America/New_York"), replace(DAILY, offset_s=5 * 3600), None),
         (("--wanted", "part-of-day"), None, None),
         (("--wanted", "density"), None, 0.5),
     ],
