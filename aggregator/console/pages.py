@@ -42,7 +42,8 @@ if TYPE_CHECKING:
     from aggregator.store.contract import Reader
 
 PAGE = 50  # devices
-RANGES = 8  # of a distribution
+RANGES = 32  # of the way to θ: the first range of a distribution, and each other is twice as wide
+BACK = 28  # days before today that figures are of
 MOST_CHANGES = 500  # shown
 
 
@@ -77,10 +78,12 @@ class PageRequest:
 
 
 class OverviewPage(FleetSummary, frozen=True, kw_only=True):
-    """The summary; days by stream: first and last second of each, which figures are asked for."""
+    """The summary, and of one stream: from when to when figures are asked for, by name."""
 
     zone: str
-    days: dict[str, dict[str, list[int]]]
+    stream: str
+    times: dict[str, list[int]]
+    next_look_s: int | None
     marked_one: str | None
 
 
@@ -155,23 +158,35 @@ class ChangesPage(FleetPage, frozen=True, kw_only=True):
 
 
 def overview(request: PageRequest) -> OverviewPage:
-    """Return the summary, and the days that figures are asked for."""
-    days = {}
-    for stream in request.config.streams:
-        of = Spans(stream, "day", request.zone(stream))
-        today = of.at(request.now_s // stream.bucket_s)
-        yesterday = of.at(today[0] - 1)
-        days[stream.name] = {
-            name: [bucket * stream.bucket_s for bucket in day]
-            for name, day in (("today", today), ("yesterday", yesterday))
-        }
-    found, marked_one = _summary(request), None
+    """Return the summary, and the times that figures of a stream are asked for."""
+    stream, found, marked_one = request.stream(), _summary(request), None
     if found.devices.marked == 1:
         names = request.reader.device_names
         marked = {*names("marked", "device", 0)} - {*names("held", "device", 0)}
         marked_one = next(iter(marked), None)
-    zone = str(request.zone(None))
-    return OverviewPage(**asdict(found), zone=zone, days=days, marked_one=marked_one)
+    (state,) = (one for one in found.streams if one.stream == stream.name)
+    looked = state.look.at_s if state.look else state.plan.issued_s if state.plan else None
+    return OverviewPage(
+        **asdict(found),
+        zone=str(request.zone(stream)),
+        stream=stream.name,
+        times=_times(request, stream),
+        next_look_s=looked and looked + stream.revise_slots * stream.slot_seconds,
+        marked_one=marked_one,
+    )
+
+
+def _times(request: PageRequest, stream: StreamTable) -> dict[str, list[int]]:
+    """Return first and end of today, of what went before it, and of what each is compared with."""
+    of = Spans(stream, "day", request.zone(stream))
+    day = of.at(request.now_s // stream.bucket_s)
+    days = [day[1], day[0]]  # the ends of today, yesterday and so on
+    for _ in range(BACK):
+        days.append(of.at(days[-1] - 1)[0])
+    spans = {"today": (1, 0), "yesterday": (2, 1), "week": (8, 1), "month": (29, 1)}
+    spans |= {"before": (9, 8), "weeks": (15, 8), "curve": (9, 0), "days": (14, 0)}
+    times = [max(0, bucket) * stream.bucket_s for bucket in days]
+    return {name: [times[first], times[end]] for name, (first, end) in spans.items()}
 
 
 def stream_page(request: PageRequest) -> StreamPage:
@@ -189,7 +204,7 @@ def stream_page(request: PageRequest) -> StreamPage:
         last_s=(counted[-1][0] + 1) * stream.bucket_s if counted else None,
         looks=[PastLook(**asdict(look_of(one)), halves=dict(one.forecast)) for one in revisions],
         theta=theta,
-        ranges=_ranges(stream.low, theta[-1].theta if theta else stream.ceiling),
+        ranges=_ranges(stream.low, theta[-1].theta if theta else stream.ceiling, stream.ceiling),
         has_energy=stream.unit in ENERGIES,
         curated=any(one.design.name == stream.name for one in read_streams(request.reader)),
     )
@@ -308,9 +323,19 @@ def _one_stream(request: PageRequest, stream: StreamTable) -> OneStream:
     )
 
 
-def _ranges(low: int, theta: int) -> list[str]:
-    """Return equal ranges from low to θ: few enough that their shares can be told from noise."""
-    edges = [low + (theta - low) * at // RANGES for at in range(RANGES + 1)]
+def _ranges(low: int, theta: int, high: int) -> list[str]:
+    """Return ranges from low to θ, each twice as wide as the one before, and the one above θ.
+
+    Most values are small, so the first of equal ranges has nearly all of them.
+    """
+    part = max(1, (theta - low) // RANGES)
+    digits = 10 ** (len(str(part)) - 1)
+    width = next(digits * one for one in (10, 5, 2, 1) if digits * one <= part)
+    edges = [low]
+    while low + width < theta:
+        edges.append(low + width)
+        width *= 2
+    edges += [theta, high]
     return [f"{one}:{other}" for one, other in pairwise(edges) if one < other]
 
 

@@ -75,19 +75,19 @@
   }
 
   // draws a chart anew; `tell` says what is at a place of it, to the pointer and the keyboard
-  function draw(node, data, options, tell) {
+  function draw(node, data, options, tell, gaps = []) {
     charts.get(node)?.destroy();
     charts.delete(node);
     node.replaceChildren();
     node.classList.toggle("empty", !data[0].length);
     if (!data[0].length) return null;
-    const axis = { stroke: colour("--ink"), grid: { stroke: colour("--shade"), width: 1 }, ticks: { stroke: colour("--line"), width: 1 } };
+    const axis = { stroke: colour("--ink"), grid: { stroke: colour("--grid"), width: 1 }, ticks: { stroke: colour("--line"), width: 1 }, font: "12px system-ui, sans-serif" };
     const made = new uPlot({
       width: node.clientWidth,
       height: node.clientHeight,
       legend: { show: false },
       padding: [null, 40, null, null], // half a date may stand at the right end
-      ...(tell && readable(tell)),
+      ...(tell && readable(tell, gaps)),
       ...options,
       axes: options.axes.map((one) => ({ ...axis, ...one })),
     }, data, node);
@@ -96,19 +96,69 @@
     return made;
   }
 
-  const line = () => ({ stroke: colour("--mark"), width: 2, points: { size: 5 } });
+  // a chart as it is seen, on the page's ground
+  function keepPicture(node, name) {
+    const canvas = node.querySelector("canvas");
+    if (!canvas) return;
+    const made = document.createElement("canvas");
+    [made.width, made.height] = [canvas.width, canvas.height];
+    const paper = made.getContext("2d");
+    paper.fillStyle = colour("--paper");
+    paper.fillRect(0, 0, made.width, made.height);
+    paper.drawImage(canvas, 0, 0);
+    const link = document.createElement("a");
+    link.download = name;
+    link.href = made.toDataURL();
+    link.click();
+  }
+
   const stepped = () => ({ paths: uPlot.paths.stepped({ align: 1 }), points: { show: false } });
-  const edge = () => ({ stroke: colour("--mark"), width: 0.5, points: { show: false } });
-  const lines = ["--mark", "--good", "--bad", "--plum", "--earth", "--soft"]; // one colour for each line of a chart
+  const line = () => ({ stroke: colour("--mark"), width: 2, ...stepped() });
+  const edge = () => ({ stroke: "transparent", auto: false, ...stepped() }); // the axis follows the estimates
+  const lines = ["--mark", "--plum", "--teal", "--rose", "--warn", "--soft"]; // one colour for each line of a chart
+  const load = { y: { range: (_chart, low, high) => (low === null ? [0, 1] : uPlot.rangeNum(Math.min(0, low), Math.max(0, high) || 1, 0.1, true)) } };
+
+  // spans without a figure are hatched; where the band is cut, a triangle stands at the top
+  const marks = (gaps) => (chart) => {
+    const { ctx, bbox: { left, top, width, height } } = chart;
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(left, top, width, height);
+    ctx.clip();
+    for (const [from, until] of gaps) {
+      const [begin, end] = [from, until].map((at) => chart.valToPos(at, "x", true));
+      ctx.beginPath();
+      ctx.rect(begin, top, end - begin, height);
+      ctx.save();
+      ctx.clip();
+      ctx.beginPath();
+      for (let at = begin - height; at < end; at += 8) { ctx.moveTo(at, top + height); ctx.lineTo(at + height, top); }
+      ctx.strokeStyle = colour("--hatch");
+      ctx.stroke();
+      ctx.restore();
+    }
+    ctx.fillStyle = colour("--mark");
+    chart.data[0].forEach((x, at) => {
+      if (chart.data[2][at] === null || chart.data[2][at] <= chart.scales.y.max) return;
+      const place = (chart.valToPos(x, "x", true) + chart.valToPos(chart.data[0][at + 1] ?? x, "x", true)) / 2;
+      ctx.beginPath();
+      ctx.moveTo(place, top);
+      ctx.lineTo(place - 4, top + 6);
+      ctx.lineTo(place + 4, top + 6);
+      ctx.fill();
+    });
+    ctx.restore();
+  };
   const several = (names, more = {}) => names.map((label, at) => ({
     label, stroke: colour(lines[at % lines.length]), width: 2, points: { size: 6 }, value: (_chart, value) => plain(value), ...more,
   }));
   const logarithmic = (unit) => ({ size: 70, label: unit, values: (_chart, splits) => splits.map((value) => (value === null ? "" : value.toLocaleString("en-GB"))) });
 
   // a chart whose first line is read, in the band between the other two
-  const readable = (tell) => ({
-    bands: [{ series: [2, 3], fill: colour("--band") }],
+  const readable = (tell, gaps) => ({
+    bands: [{ series: [2, 3], fill: `${colour("--mark")}38` }],
     hooks: {
+      draw: [marks(gaps)],
       setCursor: [(chart) => Number.isInteger(chart.cursor.idx) && tell(chart.cursor.idx)],
       setScale: [(chart, key) => { if (key === "x") chart.root.parentNode.dataset.span = `${chart.scales.x.min} ${chart.scales.x.max}`; }],
     },
@@ -154,40 +204,208 @@
     };
   }
 
+  const LENGTH = { hour: 3600, day: 86400, week: 604800 };
+  const WEEK = LENGTH.week;
+
+  // other curves beside one: of groups, or of the time before; each [label, how much later it is drawn, rows]
+  async function besides(node, list, told) {
+    const { by, curve: path, week } = node.dataset;
+    const again = (more) => { const [at, words] = path.split("?"); const asked = new URLSearchParams(words); Object.entries(more).forEach((pair) => asked.set(...pair)); return ask(`${at}?${asked}`, told); };
+    const wished = week ? [] : new URLSearchParams(location.search).getAll("beside").slice(0, 4);
+    all("[name=beside]").forEach((box) => { box.checked = wished.includes(box.value); });
+    if (week) return [["a week before", WEEK, list]];
+    const ends = list.length ? { since: list[0].from_s - WEEK, until: list.at(-1).from_s + LENGTH[by] - WEEK } : {};
+    const found = await Promise.all(wished.map((one) => again(one.startsWith("=") ? { group: one.slice(1) } : { since: ends.since - (one === "month" ? 3 * WEEK : 0), until: ends.until - (one === "month" ? 3 * WEEK : 0) })));
+    return wished.map((one, at) => {
+      const later = { week: WEEK, month: 4 * WEEK }[one] ?? 0;
+      return [{ week: "a week before", month: "four weeks before" }[one] ?? (one.slice(1) || "in no group"), later, found[at]?.[`${by}s`] ?? []];
+    });
+  }
+
+  // a curve's rows with one for each span without any, and the reason why a span has no figure
+  function filled(list, by) {
+    const rows_ = [];
+    for (const row of list) {
+      const before = rows_.at(-1);
+      const end = before && (before.until ?? before.from_s + LENGTH[by]);
+      if (before && row.from_s > end + LENGTH[by] / 2) rows_.push({ from_s: end, mean: null, low: null, high: null, n: null, until: row.from_s, why: "no reports" });
+      let why = null;
+      if (row.mean === null) why = row.withheld ? "withheld: too few homes ([query] min_devices)" : "surveys alone, no stream reports";
+      rows_.push({ ...row, why });
+    }
+    return rows_;
+  }
+
   async function curve(node) {
     const told = byId("curve-said");
-    const { unit, by, zone } = node.dataset;
+    const { unit, by, zone, from = 0 } = node.dataset;
     const found = await ask(node.dataset.curve, told);
     if (!found) return;
-    const list = found[`${by}s`];
-    const shown = list.filter((row) => row.mean !== null);
-    said(byId("curve-noise"), [found.noise?.words, ...found.warnings].filter(Boolean).join(". "));
+    const every = found[`${by}s`];
+    const list = filled(every.filter((row) => row.from_s >= from), by);
+    const others = await besides(node, every, told);
+    const noise = [found.noise?.words, ...found.warnings].filter(Boolean).join(". ");
+    said(byId("curve-noise"), noise);
+    const near = (rows_, later, at) => rows_.find((row) => Math.abs(row.from_s + later - at) < LENGTH[by] / 2)?.mean ?? null;
     const tell = (at) => {
-      const row = shown[at];
-      if (row) said(told, `${when(row.from_s, zone)}: ${plain(row.mean)} ${unit}, 95 % from ${plain(row.low)} to ${plain(row.high)}, ${plain(row.n, 0)} stream reports`);
+      const row = list[Math.min(at, list.length - 1)];
+      if (!row) return;
+      const more = others.map(([name, later, rows_]) => `; ${name} ${plain(near(rows_, later, row.from_s))}`).join("");
+      if (row.mean === null) said(told, `${when(row.from_s, zone)}${row.until ? ` to ${when(row.until, zone)}` : ""}: ${row.why}${more}`);
+      else said(told, `${when(row.from_s, zone)}: ${plain(row.mean)} ${unit}, 95 % from ${plain(row.low)} to ${plain(row.high)}, ${plain(row.n, 0)} stream reports${more}`);
     };
-    rows(byId("curve-table"), list.map((row) => [
+    if (byId("curve-table")) rows(byId("curve-table"), every.map((row) => [
       [row.from_s, when(row.from_s, zone)], ...["mean", "low", "high"].map((name) => [row[name], row.withheld ? "withheld" : plain(row[name])]), [row.n, row.withheld ? "withheld" : plain(row.n, 0)],
     ]));
+    const gaps = list.filter((row) => row.mean === null).map((row) => [row.from_s, row.until ?? row.from_s + LENGTH[by]]);
+    const lasts = list.slice(-1).map((row) => ({ ...row, from_s: row.from_s + LENGTH[by] })); // a step ends with its span
+    const shown = list.some((row) => row.mean !== null) ? [...list, ...lasts] : [];
     const before = charts.get(node);
     const { min, max } = before?.scales.x ?? {};
-    const made = draw(node, ["from_s", "mean", "high", "low"].map((name) => shown.map((row) => row[name])), {
+    const columns = ["from_s", "mean", "high", "low"].map((name) => shown.map((row) => row[name]));
+    const dashes = [[6, 4], [2, 3], [10, 3], [6, 2, 2, 2]];
+    const made = draw(node, [...columns, ...others.map(([, later, rows_]) => columns[0].map((at, index) => near(rows_, later, index < list.length ? at : list.at(-1).from_s)))], {
       tzDate: dateOf(zone),
       cursor: { drag: { x: true, y: false } },
-      axes: [times(zone), { size: 70, label: unit }],
-      series: [{}, line(), edge(), edge()],
-    }, tell);
+      scales: load,
+      legend: { show: others.length > 0 && !node.dataset.week },
+      axes: [times(zone), { size: 56 }],
+      series: [{ value: (_chart, at) => (at === null ? "–" : when(at, zone)) }, { ...line(), label: "this", value: (_chart, value) => plain(value) }, { ...edge(), label: "95 % to", value: (_chart, value) => plain(value) }, { ...edge(), label: "from", value: (_chart, value) => plain(value) },
+        ...others.map(([label], at) => ({ label, ...stepped(), width: 1.5, stroke: colour(node.dataset.week ? "--prev" : lines[at + 1]), dash: dashes[at], value: (_chart, value) => plain(value) }))],
+    }, tell, gaps);
+    const gaps_ = byId("curve-gaps");
+    const without = others.filter(([, , rows_]) => !rows_.some((row) => row.mean !== null)).map(([name, , rows_]) => `${name}: ${rows_.length ? "withheld, too few homes" : "no reports"}.`);
+    if (gaps_) said(gaps_, [...(gaps.length ? [`Hatched: ${[...new Set(list.map((row) => row.why).filter(Boolean))].join("; ")}.`] : []), ...without].join(" "));
+    if (node.dataset.week) byId("board").classList.toggle("noisy", !made || Boolean(found.noise)); // a usual day is known better
     if (!made) {
-      if (found.mode === "sums") said(told, "No stream reports in this range: homes' own sums are below.");
-      else said(told, list.some((row) => row.withheld) ? "Withheld: fewer devices were there than figures are given out of ([query] min_devices)."
-        : "No stream reports in this range yet. Another range may have some; a new stream begins with surveys alone, until θ is chosen.");
+      if (node.dataset.week) said(told, list.some((row) => row.withheld) ? "Withheld: too few homes ([query] min_devices)." : "No stream reports in these two days: what is known of a usual day stands beside.");
+      else if (found.mode === "sums") said(told, "No stream reports in this range: homes' own sums are below.");
+      else if (list.some((row) => row.withheld)) said(told, "Withheld: fewer devices were there than figures are given out of ([query] min_devices).");
+      else if (list.length) said(told, "Surveys alone in this range: they tell of the day and of totals, not of single hours, until θ is chosen.");
+      else said(told, "No stream reports in this range yet. Another range may have some; a new stream begins with surveys alone, until θ is chosen.");
     } else if (before && (min > before.data[0][0] || max < before.data[0].at(-1))) {
       made.setScale("x", { min, max }); // as it was zoomed
     }
+    const keep = byId("keep");
+    if (keep) keep.onclick = () => keepPicture(node, `${keep.dataset.name}.png`);
     all("[data-days]").forEach((button) => {
       button.onclick = () => { if (charts.has(node)) view(charts.get(node), Infinity, button.dataset.days * 86400); };
     });
-    if (made && !told.dataset.begun) { told.dataset.begun = "1"; tell(shown.length - 1); }
+    if (made && !told.dataset.begun) { told.dataset.begun = "1"; tell(list.length - 1); }
+    map(byId("map"), list, zone);
+  }
+
+  // the last seven days by hour: a colour is wider than what an hour is known by
+  function map(table, list, zone) {
+    if (!table) return;
+    const days = new Map();
+    for (const row of list.filter((one) => !one.until)) {
+      const [day, hour] = stamp(row.from_s, zone).split(" ");
+      days.set(day, (days.get(day) ?? new Map()).set(Number(hour.slice(0, 2)), row));
+    }
+    const week = [...days].slice(-7);
+    const known = week.flatMap(([, hours]) => [...hours.values()]).filter((row) => row.mean !== null);
+    const widths = known.map((row) => (row.high - row.low) / 2).sort((one, other) => one - other);
+    const [least, most, width] = [Math.min(...known.map((row) => row.mean)), Math.max(...known.map((row) => row.mean)), widths[widths.length >> 1]];
+    const steps = Math.min(6, Math.floor((most - least) / width));
+    if (!known.length) { said(byId("map-said"), "No figures of single hours."); rows(table, []); return; }
+    said(byId("map-said"), steps < 2 ? `Hours are known by ± ${plain(width)}, and differ by ${plain(most - least)}: no colours tell them apart. The usual day above does.`
+      : `From ${plain(least)} (pale) to ${plain(most)} in ${steps} colours, each wider than what the middle hour is known by, ± ${plain(width)}; dashed: no figure.`);
+    rows(table, steps < 2 ? [] : week.map(([day, hours]) => [[day, day.slice(5)], ...Array.from({ length: 24 }, (_one, hour) => [hours.get(hour)?.mean ?? null, ""])]));
+    all("td", table).forEach((cell) => {
+      const value = cell.dataset.value;
+      const step = Math.min(steps - 1, Math.floor((value - least) / ((most - least) / steps)));
+      cell.title = value ? plain(Number(value)) : "no figure";
+      bars(picture(cell), [[value ? `step${Math.round(((step + 1) * 6) / steps)}` : "few", 0, 0, 100, 16]]);
+    });
+  }
+
+  // mean by hour of the day, of reports and surveys together
+  async function profile(node) {
+    const told = byId("profile-said");
+    const found = await ask(node.dataset.profile, told);
+    if (!found) return;
+    const { unit } = node.dataset;
+    const list = found.groups.filter((row) => row.mean !== null);
+    const hour = (row) => Number(row.at.slice(0, 2));
+    const by = new Map(list.map((row) => [hour(row), row]));
+    const hours = Array.from({ length: 25 }, (_one, at) => at);
+    const column = (name) => hours.map((at) => by.get(Math.min(at, 23))?.[name] ?? null);
+    const tell = (at) => { const row = by.get(Math.min(at, 23)); if (row) said(told, `${row.at}: ${plain(row.mean)} ${unit}, 95 % from ${plain(row.low)} to ${plain(row.high)}`); };
+    const made = draw(node, list.length ? [hours, column("mean"), column("high"), column("low")] : [[]], {
+      scales: { x: { time: false }, ...load },
+      axes: [{ incrs: [1, 3, 6], space: 40, values: (_chart, splits) => splits.map((at) => `${String(at).padStart(2, "0")}:00`) }, { size: 56 }],
+      series: [{}, line(), { ...edge(), auto: true }, { ...edge(), auto: true }],
+    }, tell, hours.slice(0, 24).filter((at) => !by.has(at)).map((at) => [at, at + 1]));
+    if (!made) { said(told, found.groups.some((row) => row.withheld) ? "Withheld: too few homes ([query] min_devices)." : "No reports in these days yet."); return; }
+    const [most, least] = [(one, other) => other.mean - one.mean, (one, other) => one.mean - other.mean].map((order) => [...list].sort(order)[0]);
+    said(told, `Most at ${most.at}, ${plain(most.mean)} (${plain(most.low)} to ${plain(most.high)}); least at ${least.at}, ${plain(least.mean)} (${plain(least.low)} to ${plain(least.high)})`);
+  }
+
+  const SVG = "http://www.w3.org/2000/svg";
+  function bars(node, list) {
+    node.replaceChildren(...list.map(([kind, x, y, width, height, title]) => {
+      const made = document.createElementNS(SVG, "rect");
+      Object.entries({ class: kind, x, y, width: Math.max(0, width), height }).forEach((pair) => made.setAttribute(...pair));
+      if (title) { const told = document.createElementNS(SVG, "title"); told.textContent = title; made.append(told); }
+      return made;
+    }));
+  }
+
+  function picture(cell) {
+    const made = document.createElementNS(SVG, "svg");
+    Object.entries({ viewBox: "0 0 100 16", preserveAspectRatio: "none", "aria-hidden": "true" }).forEach((pair) => made.setAttribute(...pair));
+    cell.replaceChildren(made);
+    return made;
+  }
+
+  // homes heard on each day: device-slots are the answer's, a bar is of the most of them
+  async function heard(node) {
+    const found = await ask(node.dataset.heard, byId("days-said"));
+    if (!found) return;
+    node.parentNode.hidden = !found.days.length;
+    const most = Math.max(1, ...found.days.map((row) => row.device_slots ?? 0));
+    bars(node, found.days.map((row, at) => {
+      const high = row.withheld ? 36 : (34 * row.device_slots) / most;
+      const day = stamp(row.from_s, node.dataset.zone).slice(0, 10);
+      return [row.withheld ? "no" : "", (14 - found.days.length + at) * 10 + 1, 36 - high, 8, high, row.withheld ? `${day}: withheld` : `${day}: ${plain(row.device_slots, 0)} slots of homes`];
+    }));
+    node.setAttribute("aria-label", `Slots of homes heard on each day: ${found.days.map((row) => (row.withheld ? "withheld" : plain(row.device_slots, 0))).join(", ")}`);
+  }
+
+  // a figure with what it is known by: [figure, ±, ends]; ± has two digits, and none where bounds are lopsided
+  function known(value, low, high, unit) {
+    const [by, named] = unit === "kWh" && high >= 1000 ? [1000, "MWh"] : [1, unit];
+    const [up, down] = [(high - value) / by, (value - low) / by];
+    const half = Math.max(up, down);
+    const digits = half > 0 ? Math.min(3, 1 - Math.floor(Math.log10(half))) : 1;
+    const round = (one) => plain(Math.round(one * 10 ** digits) / 10 ** digits, Math.max(0, digits));
+    const ends = [round(low / by), `${round(high / by)} ${named}`];
+    return [round(value / by), half > 1.2 * Math.min(up, down) ? ends.join(" to ") : `± ${round(half)} ${named}`, ends];
+  }
+
+  async function kpi(node) {
+    const told = byId("days-said");
+    const { query, before, unit, told: compared } = node.dataset;
+    const [now, then] = (await Promise.all([query, before].map((path) => path && ask(path, told)))).map((one) => one?.whole);
+    fill(node, now);
+    const names = now?.energy_kwh === null || now?.energy_kwh === undefined ? ["mean", "low", "high"] : ["energy_kwh", "energy_kwh_low", "energy_kwh_high"];
+    const of = (one) => names.map((name) => one?.[name] ?? null);
+    const [value, low, high] = of(now);
+    const in_ = names[0] === "mean" ? unit : "kWh";
+    const [figured, width, ends] = value === null ? [now?.withheld ? "withheld" : "no figure", "", ["–", "–"]] : known(value, low, high, in_);
+    const big = node.querySelector("strong");
+    said(big, figured);
+    said(node.querySelector(".pm"), width);
+    ["total_low", "total_high"].forEach((name, at) => said(node.querySelector(`[data-cell=${name}]`), ends[at]));
+    const [was, wasLow, wasHigh] = of(then);
+    const most = 1.1 * Math.max(high ?? 0, wasHigh ?? 0, 1e-9);
+    const x = (one) => Math.max(0, (100 * one) / most);
+    bars(node.querySelector("svg"), value === null ? [] : [["line", 0, 4, 100, 2], ["band", x(low), 2, x(high) - x(low), 6], ["mark", x(value) - 0.5, 0, 1, 10], ...(was === null ? [] : [["prev", x(was) - 0.4, 0, 0.8, 10]])]);
+    if (value === null || was === null) return;
+    const clear = Math.abs(value - was) > Math.hypot((high - low) / 2, (wasHigh - wasLow) / 2);
+    const change = value > was ? "clearly more than" : "clearly less than";
+    said(node.querySelector(".compared"), `${clear ? change : "no clear change from"} ${compared}, ${known(was, wasLow, wasHigh, in_)[0]}`);
   }
 
   async function whole(node) {
@@ -204,18 +422,16 @@
     rows(byId("quantiles"), found.quantiles.map((row) => [
       [row.share, `${+(row.share * 100).toPrecision(6)} %`], [row.value, plain(row.value)], [row.low, plain(row.low)], [row.high, plain(row.high)],
     ]));
-    const parts = found.ranges;
     const share = (value) => plain(100 * value, 1);
-    const tell = (at) => {
-      const part = parts[Math.min(at, parts.length - 1)];
-      said(byId("density-said"), `${plain(part.low, 0)} to below ${plain(part.high, 0)} ${node.dataset.unit}: ${share(part.share)} % of the values, 95 % from ${share(part.share_low)} to ${share(part.share_high)}`);
-    };
-    const column = (name) => parts.map((part) => 100 * part[name]).concat(parts.length ? 100 * parts.at(-1)[name] : []);
-    draw(byId("density"), [[...parts.map((part) => part.low), ...parts.slice(-1).map((part) => part.high)], column("share"), column("share_high"), column("share_low")], {
-      scales: { x: { time: false } },
-      axes: [{ label: node.dataset.unit }, { size: 70, label: "% of the values" }],
-      series: [{}, line(), edge(), edge()].map((one, at) => (at ? { ...one, ...stepped() } : one)),
-    }, tell);
+    const table = byId("density");
+    rows(table, found.ranges.map((part) => [
+      [part.low, `${plain(part.low, 0)}–${plain(part.high, 0)}`], [null, ""], ...["share", "share_low", "share_high"].map((name) => [part[name], share(part[name])]),
+    ]));
+    [...table.tBodies[0].rows].forEach((row, at) => {
+      const { share: mean, share_low: low, share_high: high } = found.ranges[at];
+      row.cells[1].className = "bar";
+      bars(picture(row.cells[1]), [["mark", 0, 1, 100 * mean, 14], ["line", 100 * low, 7.5, 100 * (high - low), 1], ["line", 100 * low, 4, 0.3, 8], ["line", 100 * high - 0.3, 4, 0.3, 8]]);
+    });
   }
 
   // what homes' own sums say of the range: the whole, each period, each part of the day
@@ -290,8 +506,6 @@
       ],
     }, tell);
   }
-
-  async function day(row) { fill(row, (await ask(row.dataset.query, byId("days-said")))?.whole); }
 
   const TITLES = { whole: "whole run", week: "week", day: "day", "hour-of-day": "hour of day" };
   const CURVE = [30, 100, 300, 1000, 3000, 10000, 40000]; // homes, as in the picture of `edge-ldp forecast`
@@ -369,7 +583,9 @@
     all("#history-chart").forEach(history);
     all("table[data-query]").forEach(whole);
     all("[data-released]").forEach(curated);
-    all("tr[data-query]").forEach(day);
+    all(".kpi[data-query]").forEach(kpi);
+    all("[data-profile]").forEach(profile);
+    all("[data-heard]").forEach(heard);
   }
 
   // what the server writes is replaced part by part, so that focus, zoom and forms stay
@@ -405,7 +621,7 @@
     const soon = () => { waiting ??= setTimeout(() => { waiting = null; refresh().catch(() => {}); }, 50); };
     source.onopen = () => {
       node.classList.remove("lost");
-      said(node, "live: figures come as they are counted");
+      said(node, "live");
       soon(); // what changed between the page and the listening, nobody told
     };
     source.onerror = () => {

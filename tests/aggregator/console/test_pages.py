@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
@@ -36,6 +37,10 @@ from tests.aggregator.console.small_fleet import (
     status,
 )
 
+# from 0 to θ, 2,000 W, each twice as wide as the one before, and the one above it
+RANGES = [
+    f"--range={low}:{high}" for low, high in pairwise((0, 50, 100, 200, 400, 800, 1600, 2000, 5000))
+]
 PAGES = ("/", "/stream", "/devices", "/privacy", "/plans", "/audit", "/dossier")
 DAY = ("total", "total_low", "total_high", "mean", "n", "surveys", "devices", "missing")
 AXE = Path(__file__).parents[3] / ".node/node_modules/axe-core/axe.min.js"
@@ -112,13 +117,14 @@ def test_every_number_is_the_commands_and_charts_are_drawn(
         str(END_S - END_S % 86_400 + 86_400),
     ]
     answers = fleet.ask(
-        fleet.aggregator("query", "--stream", "power", "--range", "0:250"),
+        fleet.aggregator("query", "--stream", "power", *RANGES),
         fleet.aggregator("load-curve", "--stream", "power"),
         fleet.aggregator("query", "--stream", "power", *today),
         fleet.aggregator("status"),
-        fleet.aggregator("query", "--group", "south"),
+        fleet.aggregator("query", "--by", "hour-of-day", "--no-density", "--until", today[1]),
+        fleet.aggregator("load-curve", "--by", "day"),
     )
-    whole, curve, day, status, _ = (json.loads(out) for _, out in answers)
+    whole, curve, day, status, hours, days = (json.loads(out) for _, out in answers)
     ((_, printed),) = fleet.ask(["aggregator", "load-curve", "-c", str(fleet.file)])
     with looking(browser, console) as page:
         page.goto("/stream")
@@ -142,15 +148,13 @@ def test_every_number_is_the_commands_and_charts_are_drawn(
         noise = page.locator("#curve-noise").inner_text()
         assert f"\n{noise}\n" in printed
         assert noise.startswith("mostly noise: the mean of an hour is uncertain by ±")
-        for chart in ("#curve", "#density", "#history-chart"):
+        for chart in ("#curve", "#profile", "#history-chart"):
             assert page.locator(chart).evaluate(PIXELS) > 300, chart
-        page.locator("#density").focus()
-        page.keyboard.press("Home")
-        first = whole["ranges"][0]
-        expect(page.locator("#density-said")).to_have_text(
-            f"0 to below 250 W: {100 * first['share']:.1f} % of the values, 95 % from"
-            f" {100 * first['share_low']:.1f} to {100 * first['share_high']:.1f}"
-        )
+        spread = page.locator("#density tbody tr").evaluate_all(CELLS_SHOWN)
+        assert [[float(cells[at][0]) for at in (0, 2, 3, 4)] for cells in spread] == [
+            [row[k] for k in ("low", "share", "share_low", "share_high")] for row in whole["ranges"]
+        ]
+        assert [cells[0][1] for cells in spread][-2:] == ["1,600–2,000", "2,000–5,000"]
         page.locator("#history-chart").focus()
         page.keyboard.press("End")
         page.keyboard.press("ArrowLeft")
@@ -162,7 +166,7 @@ def test_every_number_is_the_commands_and_charts_are_drawn(
         shoot(page, "stream")
         _moves_and_zooms(page, [row["from_s"] for row in curve["hours"]])
         page.goto("/")
-        line = "#days tr:first-child"
+        line = "#day-today"
         for name in DAY:
             key = name.replace("total", "energy_kwh")
             assert value(page, f"{line} [data-cell={name}]") == day["whole"][key]
@@ -171,6 +175,19 @@ def test_every_number_is_the_commands_and_charts_are_drawn(
             shown = page.locator(f'[data-figure="power.{name}"]').inner_text()
             assert shown == f"{stream[name]:,}"
         assert page.locator('[data-figure="devices.enrolled"]').inner_text() == "26"
+        for name in ("created", "counted", "rejected", "expired", "pending"):
+            shown = page.locator(f'[data-figure="flow.{name}"]').inner_text()
+            assert shown == f"{stream[name]:,}"
+        most = max(hours["groups"], key=lambda row: row["mean"])
+        expect(page.locator("#profile-said")).to_contain_text(
+            f"Most at {most['at']}, {most['mean']:,.1f} ({most['low']:,.1f} to {most['high']:,.1f})"
+        )
+        expect(page.locator("#heard")).to_have_attribute(
+            "aria-label", re.compile(", ".join(f"{row['device_slots']:,}" for row in days["days"]))
+        )
+        assert "Cut at 2,000 W" in page.locator("#cut").inner_text()
+        assert curve["noise"] is not None
+        expect(page.locator("#board")).to_have_class(re.compile("noisy"))  # a usual day is larger
         shoot(page, "overview")
 
 
@@ -234,7 +251,7 @@ def test_what_the_server_writes_is_the_commands_too(browser: Browser, tmp_path: 
         _shows_how_devices_are(page, told, listed)
         for name in DAY:
             key = name.replace("total", "energy_kwh")
-            found = value(page, f"#days tr:nth-child(2) [data-cell={name}]")
+            found = value(page, f"#day-yesterday [data-cell={name}]")
             assert found == day["whole"][key]
         page.goto("/devices")
         _shows_each_device(page, told, accounts, listed)
@@ -384,7 +401,7 @@ def _moves_and_zooms(page: Page, hours: list[int]) -> None:
             timeout=PATIENCE_MS,
         )
 
-    day, first, last = 86_400, hours[0], hours[-1]
+    day, first, last = 86_400, hours[0], hours[-1] + 3600  # the last one is shown to its end
     shows(first, last)
     page.get_by_role("button", name="Last day").click()
     shows(last - day, last)
@@ -414,10 +431,55 @@ def _moves_and_zooms(page: Page, hours: list[int]) -> None:
 WIDER = "node => node.scrollWidth - node.clientWidth"
 
 
+def test_curves_are_compared_and_hours_without_a_figure_say_why(
+    browser: Browser, tmp_path: Path
+) -> None:
+    fleet = make_fleet(tmp_path)
+    add_reports(fleet, add_plans(fleet, 1), {"north": 12, "south": 12}, 1)
+    first, *_, last = fleet.json("load-curve", "--group", "north")["hours"]
+
+    def answer(route: Route) -> None:
+        reply = route.fetch()
+        found = reply.json()
+        del found["hours"][3:6]
+        found["hours"][4] |= {"mean": None, "low": None, "high": None, "n": None, "withheld": True}
+        route.fulfill(response=reply, json=found)
+
+    with serving(fleet) as (address, _), looking(browser, address) as page:
+        page.route(re.compile(r"load-curve\?((?!since|group).)*$"), answer)
+        page.goto("/stream?beside=week&beside=%3Dnorth")
+        expect(page.locator("#curve-gaps")).to_have_text(
+            "Hatched: no reports; withheld: too few homes ([query] min_devices)."
+            " a week before: no reports.",
+            timeout=PATIENCE_MS,
+        )
+        assert [one.is_checked() for one in page.locator("[name=beside]").all()] == [
+            value in ("week", "=north")
+            for value in page.locator("[name=beside]").evaluate_all("all => all.map(o => o.value)")
+        ]
+        said = page.locator("#curve-said")
+        expect(said).to_contain_text(f"north {last['mean']:,.1f}")
+        page.locator("#curve").focus()
+        page.keyboard.press("Home")
+        expect(said).to_contain_text(f"north {first['mean']:,.1f}")
+        for words in ("W, 95 %", "W, 95 %", "15:00 UTC to 2023-11-14 18:00 UTC: no reports"):
+            page.keyboard.press("ArrowRight")
+            expect(said).to_contain_text(words)
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("ArrowRight")
+        expect(said).to_contain_text("withheld: too few homes")
+        assert page.locator("#map .few").count() == 48 - 24 + 4  # of two dates, and these
+        with page.expect_download() as kept:
+            page.get_by_role("button", name="Picture").click()
+        assert kept.value.suggested_filename == "power.png"
+        assert Path(kept.value.path()).read_bytes()[:4] == b"\x89PNG"
+
+
 def test_large_figures_of_the_whole_range_are_in_sight(browser: Browser, console: str) -> None:
     def answer(route: Route) -> None:
         reply = route.fetch()
         found = reply.json()
+        assert "whole" in found, found
         whole = found["whole"]
         whole |= dict.fromkeys(("mean", "low", "high"), 1_234_567.8)
         whole |= {key: 912_345_678.9 for key in whole if key.startswith("energy_kwh")}
@@ -426,7 +488,7 @@ def test_large_figures_of_the_whole_range_are_in_sight(browser: Browser, console
     # where it is narrow the table may be moved, alone
     for width, place in ((1280, ".scroll:has(#whole)"), (360, "html")):
         with looking(browser, console, viewport={"width": width, "height": 740}) as page:
-            page.route("**/api/v1/query?*", answer)
+            page.route("**/api/v1/query?*range=*", answer)
             page.goto("/stream")
             expect(page.locator("#whole [data-cell=total_high]")).to_have_text("912,345,678.9 kWh")
             assert page.locator(place).evaluate(WIDER) == 0
@@ -541,10 +603,8 @@ def test_times_are_of_the_fleets_zone_and_show_those_of_utc_when_pointed_at(
             f"{theta.splitlines()[1].split()[2]} 20:45 Asia/Tokyo: θ"
         )
         page.goto("/?zone=UTC")
-        days = [
-            str(row.get_attribute("data-query")) for row in page.locator("#days tbody tr").all()
-        ]
-        assert f"since={END_S - 43_200}&until={END_S + 43_200}&" in days[0]
+        asked = str(page.locator("#day-today").get_attribute("data-query"))
+        assert f"since={END_S - 43_200}&until={END_S + 43_200}&" in asked
         page.goto("/devices?zone=UTC")
         assert page.locator("#devices time").last.inner_text() == "2023-11-15 12:00"
 
@@ -777,7 +837,7 @@ def test_an_empty_store_then_one_report_then_no_store_then_another(
     fleet = make_fleet(tmp_path, least=1, units="kW")
     with serving(fleet) as (address, _), looking(browser, address, loses=True) as page:
         page.goto("/")
-        assert "NoPlan" in page.locator("#state").inner_text()
+        assert "NoPlan" in page.locator("#rings").inner_text()
         mend, *firsts = page.locator("#alive pre").all_inner_texts()
         assert mend == "systemctl status edge-ldp-aggregator"
         assert firsts == [
@@ -844,21 +904,19 @@ def test_the_first_screen_says_whether_all_is_well_and_what_yesterday_was(
 ) -> None:
     with looking(browser, console, viewport={"width": 1280, "height": 800}) as page:
         page.goto("/")
-        row = page.locator("#days tbody tr", has_text="yesterday").first
+        row = page.locator("#day-yesterday")
         expect(row.locator('[data-cell="total"]')).not_to_have_text("…", timeout=PATIENCE_MS)
+        expect(page.locator("#profile canvas")).to_have_count(1, timeout=PATIENCE_MS)
         verdict = page.locator('[data-figure="verdict"]')
         assert "ServiceDown, critical" in verdict.inner_text()
-        for what in (verdict, row):
+        for what in (verdict, row, *page.locator("#board > section").all()):
             box = what.bounding_box()
             assert box is not None
             assert box["y"] + box["height"] <= 800
         asked = dict(parse_qsl(str(row.get_attribute("data-query")).partition("?")[2]))
         whole = fleet.json("query", *(f"--{name}={asked[name]}" for name in ("since", "until")))
         for cell, key in (("total", "energy_kwh"), ("total_low", "energy_kwh_low")):
-            assert (
-                value(page, f'#days tbody tr:has-text("yesterday") [data-cell="{cell}"]')
-                == (whole["whole"][key])
-            )
+            assert value(page, f'#day-yesterday [data-cell="{cell}"]') == (whole["whole"][key])
 
 
 def test_events_that_end_are_said_and_found_again(browser: Browser, console: str) -> None:
