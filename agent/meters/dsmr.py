@@ -17,7 +17,7 @@ from datetime import date
 from typing import Literal
 
 from agent.meters.crc import crc16_arc
-from agent.meters.framed_meter import FramedMeter
+from agent.meters.framed_meter import FramedMeter, LineNoise, beside_ends
 from agent.meters.obis import (
     JUDGED,
     NET,
@@ -84,16 +84,16 @@ class P1Framer:
     def __init__(self, limit_bytes: int = LIMIT_BYTES) -> None:
         self._limit = limit_bytes
         self._held = b""  # an open frame, from its "/" on
-        self._noise = 0  # bytes since the last frame, CR and LF not counted
+        self._noise = LineNoise(limit_bytes)  # CR and LF not counted
 
     def feed(self, data: bytes) -> list[RawTelegram | Discarded]:
         """Take received bytes; return what they complete, oldest first."""
         events: list[RawTelegram | Discarded] = []
         before, *pieces = _pieces(self._held + data, min(_HEADER_BYTES, self._limit))
         self._held = b""
-        self._add_noise(before, events)
+        events += self._noise.add(beside_ends(before))
         for at, piece in enumerate(pieces, start=1):
-            events += self._end_noise()
+            events += self._noise.end()
             self._judge_piece(piece, is_last=at == len(pieces), events=events)
         return events
 
@@ -101,7 +101,7 @@ class P1Framer:
         """Drop a half frame: the line has been silent for longer than a telegram pauses."""
         half = [Discarded(len(self._held), "cut")] if self._held else []
         self._held = b""
-        return half + self._end_noise()
+        return half + self._noise.end()
 
     def _judge_piece(
         self, piece: bytes, *, is_last: bool, events: list[RawTelegram | Discarded]
@@ -112,28 +112,18 @@ class P1Framer:
         size = end + 1 if end > 0 else len(piece)
         if size > self._limit:
             events.append(Discarded(self._limit, "length"))
-            self._add_noise(piece[self._limit :], events)
+            events += self._noise.add(beside_ends(piece[self._limit :]))
         elif end > 0:
             frame = RawTelegram(piece[: bang + 1], piece[bang + 1 : end])
             if start := _start(frame):
                 events.append(Discarded(start, "cut"))
                 frame = RawTelegram(frame.body[start:], frame.tail)
             events.append(frame)
-            self._add_noise(piece[size:], events)
+            events += self._noise.add(beside_ends(piece[size:]))
         elif is_last:
             self._held = piece
         else:
             events.append(Discarded(size, "cut"))
-
-    def _add_noise(self, junk: bytes, events: list[RawTelegram | Discarded]) -> None:
-        self._noise += len(junk) - junk.count(b"\r") - junk.count(b"\n")
-        while self._noise >= self._limit:
-            events.append(Discarded(self._limit, "noise"))
-            self._noise -= self._limit
-
-    def _end_noise(self) -> list[Discarded]:
-        noise, self._noise = self._noise, 0
-        return [Discarded(noise, "noise")] if noise else []
 
 
 def _pieces(stream: bytes, header_bytes: int) -> list[bytes]:

@@ -27,6 +27,29 @@ class MeterFramer(Protocol[F]):
         """Drop a half frame after an inter-byte timeout."""
 
 
+class LineNoise:
+    """Bytes between frames: told whenever there are `limit_bytes` of them, and when they end."""
+
+    def __init__(self, limit_bytes: int) -> None:
+        self._limit = limit_bytes
+        self._size = 0
+
+    def add(self, size: int) -> list[Discarded]:
+        """Count so many bytes; return what is to be told of them already."""
+        full, self._size = divmod(self._size + size, self._limit)
+        return [Discarded(self._limit, "noise")] * full
+
+    def end(self) -> list[Discarded]:
+        """Return the rest: something else begins."""
+        size, self._size = self._size, 0
+        return [Discarded(size, "noise")] if size else []
+
+
+def beside_ends(junk: bytes) -> int:
+    """Return how many of some bytes are more than the end of a line."""
+    return len(junk) - junk.count(b"\r") - junk.count(b"\n")
+
+
 def is_wanted_meter(meter_id: str | None, telegram: Telegram) -> bool:
     """Say whether a telegram is of the meter that is wanted, by any of its names; None: of any."""
     return meter_id in (None, telegram.meter_id, *telegram.aliases)

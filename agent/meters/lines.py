@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple
 
+from agent.meters.framed_meter import LineNoise
 from agent.meters.reading import SIGNED, Discarded, Reading, Reason, Telegram
 from agent.meters.scale import rounded, shifted
 
@@ -59,7 +60,7 @@ class LinesMeter:
         self._fields = tuple(fields)
         self._limit = limit_bytes
         self._held = b""  # an open line
-        self._noise = 0
+        self._noise = LineNoise(limit_bytes)
         self._in_line = False  # whether a line's beginning was seen
 
     def feed(self, data: bytes) -> list[Telegram | Discarded]:
@@ -70,7 +71,7 @@ class LinesMeter:
         for line in lines:
             self._end(line, events)
         if not self._in_line:
-            self._add_noise(rest, events)
+            events += self._noise.add(len(rest))
         elif len(rest) > self._limit:
             self._too_long(rest, events)
         else:
@@ -82,15 +83,15 @@ class LinesMeter:
         half = [Discarded(len(self._held), "cut")] if self._held else []
         self._held = b""
         self._in_line = True
-        return half + self._end_noise()
+        return half + self._noise.end()
 
     def _end(self, line: bytes, events: list[Telegram | Discarded]) -> None:
         if not self._in_line:
-            self._add_noise(line, events)
-            events += self._end_noise()
+            events += self._noise.add(len(line))
+            events += self._noise.end()
         elif len(line) > self._limit:
             self._too_long(line, events)
-            events += self._end_noise()
+            events += self._noise.end()
         elif text := line.rstrip(b"\r"):
             found = parse_line(text, self._fields)
             events.append(Discarded(len(line) + 1, found) if isinstance(found, str) else found)
@@ -99,17 +100,7 @@ class LinesMeter:
     def _too_long(self, line: bytes, events: list[Telegram | Discarded]) -> None:
         events.append(Discarded(self._limit, "length"))
         self._in_line = False
-        self._add_noise(line[self._limit :], events)
-
-    def _add_noise(self, junk: bytes, events: list[Telegram | Discarded]) -> None:
-        self._noise += len(junk)
-        while self._noise >= self._limit:
-            events.append(Discarded(self._limit, "noise"))
-            self._noise -= self._limit
-
-    def _end_noise(self) -> list[Discarded]:
-        noise, self._noise = self._noise, 0
-        return [Discarded(noise, "noise")] if noise else []
+        events += self._noise.add(len(line[self._limit :]))
 
 
 def parse_line(line: bytes, fields: Sequence[Field]) -> Telegram | Reason:

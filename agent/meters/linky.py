@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass, field
 from datetime import date
 
-from agent.meters.framed_meter import FramedMeter
+from agent.meters.framed_meter import FramedMeter, LineNoise, beside_ends
 from agent.meters.reading import Discarded, Reading, Reason, Telegram
 
 LIMIT_BYTES = 8192
@@ -64,7 +64,7 @@ class TicFramer:
     def __init__(self, limit_bytes: int = LIMIT_BYTES) -> None:
         self._limit = limit_bytes
         self._held = b""  # an open frame, from its STX on
-        self._noise = 0  # bytes since the last frame, CR and LF not counted
+        self._noise = LineNoise(limit_bytes)  # CR and LF not counted
 
     def feed(self, data: bytes) -> list[TicFrame | Discarded]:
         """Take received bytes; return what they complete, oldest first."""
@@ -75,10 +75,10 @@ class TicFramer:
             if buffer[at] != _STX:
                 start = buffer.find(b"\x02", at)
                 stop = start if start >= 0 else len(buffer)
-                self._add_noise(buffer[at:stop], events)
+                events += self._noise.add(beside_ends(buffer[at:stop]))
                 at = stop
                 continue
-            events += self._end_noise()
+            events += self._noise.end()
             size = self._frame(buffer, at, events)
             if not size:
                 self._held = buffer[at:]
@@ -90,7 +90,7 @@ class TicFramer:
         """Drop a half frame: the line has been silent for longer than a frame pauses."""
         half = [Discarded(len(self._held), "cut")] if self._held else []
         self._held = b""
-        return half + self._end_noise()
+        return half + self._noise.end()
 
     def _frame(self, buffer: bytes, at: int, events: list[TicFrame | Discarded]) -> int:
         """Judge the frame at `at`; return its size, or 0 while it is open."""
@@ -106,16 +106,6 @@ class TicFramer:
             return end.end() - at
         events.append(Discarded(end.start() - at, "cut"))
         return end.start() - at
-
-    def _add_noise(self, junk: bytes, events: list[TicFrame | Discarded]) -> None:
-        self._noise += len(junk) - junk.count(b"\r") - junk.count(b"\n")
-        while self._noise >= self._limit:
-            events.append(Discarded(self._limit, "noise"))
-            self._noise -= self._limit
-
-    def _end_noise(self) -> list[Discarded]:
-        noise, self._noise = self._noise, 0
-        return [Discarded(noise, "noise")] if noise else []
 
 
 class LinkyMeter(FramedMeter[TicFrame]):

@@ -10,6 +10,7 @@ Standard: BSI TR-03109-1, LMN part B (docs/adr/0013-meters.md). docs/faults.md, 
 from dataclasses import dataclass, field
 
 from agent.meters.crc import crc16, crc16_table
+from agent.meters.framed_meter import LineNoise
 from agent.meters.reading import Discarded
 
 LIMIT_BYTES = 8192
@@ -59,7 +60,7 @@ class SmlFramer:
         self._limit = limit_bytes
         self._held = b""  # an open frame, or what may become a start sequence
         self._scanned = 0  # bytes of the open frame that need no second look; 0: none is open
-        self._noise = 0
+        self._noise = LineNoise(limit_bytes)
 
     def feed(self, data: bytes) -> list[SmlFrame | Discarded]:
         """Take received bytes; return what they complete, oldest first."""
@@ -80,8 +81,7 @@ class SmlFramer:
         if self._scanned:
             self._scanned = 0
             return [Discarded(len(held), "cut")]
-        noise, self._noise = self._noise + len(held), 0
-        return [Discarded(noise, "noise")] if noise else []
+        return self._noise.add(len(held)) + self._noise.end()
 
     def _open(self, buffer: bytes, at: int, events: list[SmlFrame | Discarded]) -> int:
         """Return where the next frame starts, or -1 when none does and all is counted or held."""
@@ -90,12 +90,9 @@ class SmlFramer:
             ends = range(min(_MARK - 1, len(buffer) - at), 0, -1)
             kept = next((n for n in ends if buffer.endswith(_START[:n])), 0)
             self._held = buffer[len(buffer) - kept :]
-            self._add_noise(len(buffer) - kept - at, events)
+            events += self._noise.add(len(buffer) - kept - at)
             return -1
-        self._add_noise(start - at, events)
-        if self._noise:
-            events.append(Discarded(self._noise, "noise"))
-            self._noise = 0
+        events += self._noise.add(start - at) + self._noise.end()
         self._scanned = _MARK
         return start
 
@@ -144,9 +141,3 @@ class SmlFramer:
                 size -= _WORD - 1 - len(raw[1 - _WORD :].rstrip(_ESCAPE))
                 events.append(Discarded(size, "crc"))
         return size
-
-    def _add_noise(self, size: int, events: list[SmlFrame | Discarded]) -> None:
-        self._noise += size
-        while self._noise >= self._limit:
-            events.append(Discarded(self._limit, "noise"))
-            self._noise -= self._limit
