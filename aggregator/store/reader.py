@@ -21,10 +21,19 @@ from aggregator.store.rows import (
     HeldRow,
     MarkRow,
     PlanRow,
+    ReleasedChunk,
     RevisionRow,
     SumsRow,
 )
-from aggregator.store.shared_reads import FACTS, PLAN_HELD, RETIRED, WHOSE, streams_of
+from aggregator.store.shared_reads import (
+    FACTS,
+    PLAN_HELD,
+    RETIRED,
+    WHOSE,
+    by_bucket,
+    by_part,
+    streams_of,
+)
 from edge_ldp.service.health import OK
 
 if TYPE_CHECKING:
@@ -35,7 +44,7 @@ if TYPE_CHECKING:
     from aggregator.counting.period_totals import PeriodTotal, TotalKey
     from aggregator.counting.records import KeptSums, Key, Record
     from aggregator.counting.tally import CountRows
-    from aggregator.store.rows import RefusedRow, ReleasedChunk, ReportSum
+    from aggregator.store.rows import RefusedRow, ReportSum
 
 _DEVICES = """SELECT device, state, software, seen_s, coalesce(name, ''), enrolled_s, revoked_s,
     held_s, refusals, health, ages FROM devices LEFT JOIN groups ON grp = id"""
@@ -55,6 +64,12 @@ _ORDERS = {  # by reports: `_reports_of`
     "software": "software",
     "seen": "seen_s",
 }
+_CHUNKS = """SELECT device, stream, series, chunk, theta, released_designs.design
+    FROM released_chunks JOIN released_designs ON released_chunks.design = released_designs.id
+    ORDER BY 1, 2, 3, 4"""
+_VALUES = """SELECT slot, series, position, value FROM released_values
+    WHERE device = ? AND stream = ? AND slot >= ? AND slot < ? ORDER BY slot"""
+_SPAN = "SELECT min(slot), max(slot) + 1 FROM released_values WHERE device = ? AND stream = ?"
 
 
 class Reader(Protocol):
@@ -80,6 +95,12 @@ class Reader(Protocol):
     def _reports_of(self, name: str) -> dict[str, int]:
         """Return the counted or the pending reports of each device that has any."""
 
+    @abstractmethod
+    def _histograms(
+        self, stream: int, first_bucket: int, last_bucket: int, group: int | None
+    ) -> Iterable[tuple[int, int, int, bytes, bytes]]:
+        """Return rows of epoch, bucket, whose, reporters and stored histogram."""
+
     @contextmanager
     def snapshot(self) -> Iterator[None]:
         """See the store as of one moment as long as this lasts; not while a transaction runs."""
@@ -99,11 +120,12 @@ class Reader(Protocol):
         """Return the highest epoch ever issued of each stream that has a plan."""
         return dict(self._rows("SELECT stream, max(epoch) FROM plans GROUP BY stream"))
 
-    @abstractmethod
     def counts(
         self, stream: int, first_bucket: int, last_bucket: int, group: int | None = None
     ) -> CountRows:
         """Return the counts of a stream in the buckets first..last, of all groups or of one."""
+        with self.reading():
+            return by_bucket(self._histograms(stream, first_bucket, last_bucket, group))
 
     @abstractmethod
     def totals(
@@ -115,7 +137,6 @@ class Reader(Protocol):
     ) -> CountRows:
         """Return the counts of a stream, the buckets first..last added up; groups as `counts`."""
 
-    @abstractmethod
     def summed(
         self,
         stream: int,
@@ -128,6 +149,8 @@ class Reader(Protocol):
 
         `bucket` is the first one with counts of each epoch and part.
         """
+        with self.reading():
+            return by_part(self._histograms(stream, first_bucket, last_bucket, group), part_of)
 
     @abstractmethod
     def presence(self, stream: int, group: int | None = None) -> list[tuple[int, int]]:
@@ -364,19 +387,20 @@ class Reader(Protocol):
     def committed(self, doubt: Doubt) -> bool:
         """Say whether the flush was committed that a record of the archive's spool is of."""
 
-    @abstractmethod
-    def released_chunks(self) -> Sequence[ReleasedChunk]:
+    def released_chunks(self) -> list[ReleasedChunk]:
         """Return every chunk of every curated stream, by device, key, series and chunk."""
+        return [ReleasedChunk(*row) for row in self._rows(_CHUNKS)]
 
-    @abstractmethod
     def released_values(
         self, device: str, key: int, first: int, end: int
     ) -> Sequence[tuple[int, int, int, int]]:
         """Return (slot, series, position, value) of slots first … end-1, rising."""
+        return self._ask(_VALUES, (device, key, first, end))
 
-    @abstractmethod
     def released_span(self, device: str, key: int) -> tuple[int, int]:
         """Return the first slot that has a value, and the one after the last."""
+        first, end = self._ask(_SPAN, (device, key))[0]
+        return int(first), int(end)
 
     @abstractmethod
     def close(self) -> None:

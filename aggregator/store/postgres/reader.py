@@ -17,13 +17,13 @@ from aggregator.store.postgres import schema as tables
 from aggregator.store.postgres import statements as schema
 from aggregator.store.postgres.link import DAMAGED, check, connect, end_silent, translate
 from aggregator.store.reader import Reader
-from aggregator.store.rows import RefusedRow, ReleasedChunk, ReportSum
-from aggregator.store.shared_reads import WHOSE, added_up, by_bucket, by_part
+from aggregator.store.rows import RefusedRow, ReportSum
+from aggregator.store.shared_reads import WHOSE, added_up
 from edge_ldp.errors import RowError
 from edge_ldp.protocol.released import FIRST_KEY
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator
+    from collections.abc import Iterator
 
     import numpy as np
     from numpy.typing import NDArray
@@ -67,27 +67,6 @@ class PostgresReader(Reader):
             remedy = "start `edge-ldp aggregator run`: it makes or upgrades it"
             raise OldStoreError(url, version, tables.VERSION, remedy)
         return reader
-
-    def counts(
-        self, stream: int, first_bucket: int, last_bucket: int, group: int | None = None
-    ) -> CountRows:
-        """Return the counts of a stream in the buckets first..last."""
-        rows = self._histograms(stream, first_bucket, last_bucket, group)
-        with self.reading():
-            return by_bucket(rows)
-
-    def summed(
-        self,
-        stream: int,
-        first_bucket: int,
-        last_bucket: int,
-        group: int | None,
-        part_of: Callable[[int], Hashable],
-    ) -> CountRows:
-        """Return the counts added up by the part of each bucket."""
-        rows = self._histograms(stream, first_bucket, last_bucket, group)
-        with self.reading():
-            return by_part(rows, part_of)
 
     def totals(
         self,
@@ -201,32 +180,6 @@ class PostgresReader(Reader):
         """Say whether a flush is known to be committed: one that is under way is not yet."""
         flush = UUID(bytes=doubt.flush)
         return bool(self._rows(schema.KNOWS_FLUSH, (flush_day(doubt.flush), flush, flush))[0][0])
-
-    def released_chunks(self) -> list[ReleasedChunk]:
-        """Return every chunk of every curated stream, by device, key, series and chunk."""
-        rows = self._rows(
-            """SELECT device, stream, series, chunk, theta, released_designs.design
-            FROM released_chunks JOIN released_designs
-            ON released_chunks.design = released_designs.id ORDER BY 1, 2, 3, 4"""
-        )
-        return [ReleasedChunk(*row) for row in rows]
-
-    def released_values(
-        self, device: str, key: int, first: int, end: int
-    ) -> list[tuple[int, int, int, int]]:
-        """Return (slot, series, position, value) of slots first … end-1, rising."""
-        return self._rows(
-            """SELECT slot, series, position, value FROM released_values
-            WHERE device = %s AND stream = %s AND slot >= %s AND slot < %s ORDER BY slot""",
-            (device, key, first, end),
-        )
-
-    def released_span(self, device: str, key: int) -> tuple[int, int]:
-        """Return the first slot that has a value, and the one after the last."""
-        query = """SELECT min(slot), max(slot) + 1 FROM released_values
-            WHERE device = %s AND stream = %s"""
-        first, end = self._rows(query, (device, key))[0]
-        return int(first), int(end)
 
     def close(self) -> None:
         """Let go of the connection."""

@@ -28,12 +28,6 @@ TABLES = (
         PRIMARY KEY (device, stream, slot)
     ) WITHOUT ROWID""",
 )
-CHUNKS = """SELECT device, stream, series, chunk, theta, released_designs.design
-    FROM released_chunks JOIN released_designs ON released_chunks.design = released_designs.id
-    ORDER BY 1, 2, 3, 4"""
-VALUES = """SELECT slot, series, position, value FROM released_values
-    WHERE device = ? AND stream = ? AND slot >= ? AND slot < ? ORDER BY slot"""
-SPAN = "SELECT min(slot), max(slot) + 1 FROM released_values WHERE device = ? AND stream = ?"
 
 
 def create_curated(db: sqlite3.Connection) -> None:

@@ -14,13 +14,13 @@ from aggregator.store.contract import LAST_BUCKET
 from aggregator.store.forms import row_record
 from aggregator.store.reader import Reader
 from aggregator.store.rows import MOVED, THERE, RefusedRow, ReleasedChunk, ReportSum
-from aggregator.store.shared_reads import WHOSE, added_up, by_bucket, by_part
+from aggregator.store.shared_reads import WHOSE, added_up
 from aggregator.store.sqlite import curated_schema, schema
 from edge_ldp.errors import RowError
 from edge_ldp.protocol.released import FIRST_KEY
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     import numpy as np
@@ -152,25 +152,6 @@ class SqliteReader(Reader):
             failed.pop_all()
         return reader
 
-    def counts(
-        self, stream: int, first_bucket: int, last_bucket: int, group: int | None = None
-    ) -> CountRows:
-        """Return the counts of a stream in the buckets first..last."""
-        with self.reading():
-            return by_bucket(self._histograms(stream, first_bucket, last_bucket, group))
-
-    def summed(
-        self,
-        stream: int,
-        first_bucket: int,
-        last_bucket: int,
-        group: int | None,
-        part_of: Callable[[int], Hashable],
-    ) -> CountRows:
-        """Return the counts added up by the part of each bucket."""
-        with self.reading():
-            return by_part(self._histograms(stream, first_bucket, last_bucket, group), part_of)
-
     def _histograms(
         self, stream: int, first_bucket: int, last_bucket: int, group: int | None
     ) -> sqlite3.Cursor:
@@ -291,18 +272,7 @@ class SqliteReader(Reader):
         with self.reading() as db:
             if not curated_schema.exist(db):
                 return []
-        return [ReleasedChunk(*row) for row in self._rows(curated_schema.CHUNKS)]
-
-    def released_values(
-        self, device: str, key: int, first: int, end: int
-    ) -> list[tuple[int, int, int, int]]:
-        """Return (slot, series, position, value) of slots first … end-1, rising."""
-        return self._rows(curated_schema.VALUES, (device, key, first, end))
-
-    def released_span(self, device: str, key: int) -> tuple[int, int]:
-        """Return the first slot that has a value, and the one after the last."""
-        first, end = self._rows(curated_schema.SPAN, (device, key))[0]
-        return int(first), int(end)
+        return super().released_chunks()
 
     def close(self) -> None:
         """Let go of the file."""
