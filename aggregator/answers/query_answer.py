@@ -228,7 +228,7 @@ def query_text(view: QueryAnswer, zone: tzinfo = UTC, notes: Iterable[str] = ())
         )
     if view.groups and view.unseen is not None:
         lines.append(
-            f"what groups have above θ differs by {view.spread:,.1f} {unit} beyond noise; "
+            f"between groups, what lies above θ differs by {view.spread:,.1f} {unit} beyond noise; "
             f"up to {view.unseen:,.1f} {unit} might not show"
         )
         lines.append("it is estimated from all together: groups need not add up to the whole")
@@ -254,10 +254,10 @@ def _named(view: QueryAnswer) -> list[tuple[str, Figures]]:
 def _figures_table(view: QueryAnswer) -> str:
     """Return means, and energies where the unit tells of any, each in a unit that fits."""
     rows = _named(view)
-    unit, by = scale_of(view.unit, largest(row.high for _, row in rows))
+    unit, by = scale_of(view.unit, largest(row.mean for _, row in rows))
     energy, energy_by, has_energy = f"total {view.unit} × slots", 1.0, view.unit in ENERGIES
     if has_energy:
-        named, energy_by = scale_of("kWh", largest(row.energy_kwh_high for _, row in rows))
+        named, energy_by = scale_of("kWh", largest(row.energy_kwh for _, row in rows))
         energy = f"energy {named}"
     head = ["", f"mean {unit}", "95 % from", "to", energy, "95 % from", "to", "reports"]
     cells = (

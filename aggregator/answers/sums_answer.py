@@ -363,9 +363,9 @@ def _slots_of(taken: Iterable[_Taken]) -> int:
 
 
 def _table(rows: Collection[tuple[str, SumFigures]], unit: str) -> str:
-    named, by = scale_of(unit, largest(row.high for _, row in rows))
+    named, by = scale_of(unit, largest(row.mean for _, row in rows))
     head = ["", f"mean {named}", "95 % from", "to"]
-    energy, energy_by = scale_of("kWh", largest(row.full_kwh_high for _, row in rows))
+    energy, energy_by = scale_of("kWh", largest(row.full_kwh for _, row in rows))
     if unit in ENERGIES:
         head += [f"measured {energy}", f"of all homes {energy}", "95 % from", "to"]
     cells = []

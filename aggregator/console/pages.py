@@ -15,6 +15,7 @@ from aggregator.answers.audit import AuditEntry, orders, read_audit
 from aggregator.answers.check_view import CheckAnswer, check_answer
 from aggregator.answers.crowds import MOVED
 from aggregator.answers.curated_view import read_streams
+from aggregator.answers.device_view import GroupSize
 from aggregator.answers.dossier import DossierAnswer, dossier_answer
 from aggregator.answers.fleet import (
     FleetSummary,
@@ -45,6 +46,7 @@ PAGE = 50  # devices
 RANGES = 32  # of the way to θ: the first range of a distribution, and each other is twice as wide
 BACK = 28  # days before today that figures are of
 MOST_CHANGES = 500  # shown
+MOST_GROUPS = 30  # whose figures are asked for at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +150,15 @@ class PlansPage(OneStream, frozen=True, kw_only=True):
     ceiling: int
     days: int
     homes: int
+
+
+class GroupsPage(OneStream, frozen=True, kw_only=True):
+    """Groups and how many devices are in each; first and end of the week of their figures."""
+
+    found: int
+    least: int
+    week: list[int]
+    groups: list[GroupSize]
 
 
 class ChangesPage(FleetPage, frozen=True, kw_only=True):
@@ -267,6 +278,21 @@ def plans(request: PageRequest) -> PlansPage:
     )
 
 
+def groups(request: PageRequest) -> GroupsPage:
+    """Return a page of the groups whose name has a text."""
+    stream, names = request.stream(), request.reader.device_names
+    text, every = request.given.get("q", ""), sorted(request.reader.groups().items())
+    found = [(name, number) for name, number in every if text in name]
+    sized = [(name, len(names("all", "device", 0, number))) for name, number in found[:MOST_GROUPS]]
+    return GroupsPage(
+        **asdict(_one_stream(request, stream)),
+        found=len(found),
+        least=request.config.query.min_devices,
+        week=_times(request, stream)["week"],
+        groups=[GroupSize(group=name, devices=devices) for name, devices in sized],
+    )
+
+
 def audit(request: PageRequest) -> ChangesPage:
     """Return what operators changed, where a text is in who or what."""
     text = request.given.get("q", "")
@@ -304,6 +330,7 @@ PAGES: Mapping[str, tuple[Callable[[PageRequest], AnswerPart], type[AnswerPart]]
     "check": (lambda request: check_answer(request.config), CheckAnswer),
     "privacy": (lambda request: dossier_answer(request.reader, request.config), DossierAnswer),
     "plans": (plans, PlansPage),
+    "groups": (groups, GroupsPage),
     "audit": (audit, ChangesPage),
     "summary": (_summary, FleetSummary),
 }

@@ -65,7 +65,7 @@ LEAST_PACKED = 2048
 MOST_PAGES = 64
 PAGES = {
     "/": "overview",
-    **{f"/{name}": name for name in ("stream", "devices", "privacy", "plans", "audit")},
+    **{f"/{name}": name for name in ("stream", "devices", "groups", "privacy", "plans", "audit")},
     "/dossier": "dossier",
 }
 MONTH_S = 30 * 86_400

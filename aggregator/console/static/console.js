@@ -384,6 +384,12 @@
     return [round(value / by), half > 1.2 * Math.min(up, down) ? ends.join(" to ") : `± ${round(half)} ${named}`, ends];
   }
 
+  async function group(row) {
+    const whole_ = (await ask(row.dataset.query, byId("days-said")))?.whole;
+    fill(row, whole_);
+    if (whole_?.withheld) said(row.querySelector("[data-cell=total]"), "withheld");
+  }
+
   async function kpi(node) {
     const told = byId("days-said");
     const { query, before, unit, told: compared } = node.dataset;
@@ -584,6 +590,7 @@
     all("table[data-query]").forEach(whole);
     all("[data-released]").forEach(curated);
     all(".kpi[data-query]").forEach(kpi);
+    all("#groups [data-query]").forEach(group);
     all("[data-profile]").forEach(profile);
     all("[data-heard]").forEach(heard);
   }

@@ -519,7 +519,7 @@ def test_tables_are_for_people() -> None:
     text = query_text(told(ANSWER))
     assert "devices heard 40, missing 2" in text
     assert "18 h" in text
-    beyond = f"what groups have above θ differs by {ANSWER.spread:,.1f} W beyond noise"
+    beyond = f"between groups, what lies above θ differs by {ANSWER.spread:,.1f} W beyond noise"
     assert beyond in text
     assert beyond not in query_text(told(ask(STREAM, FACTS, Grouping("week", ZONE))))
     assert "2024-03-16" in query_text(told(ask(STREAM, FACTS, Grouping("day", ZONE))))

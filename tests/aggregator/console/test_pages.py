@@ -41,7 +41,7 @@ from tests.aggregator.console.small_fleet import (
 RANGES = [
     f"--range={low}:{high}" for low, high in pairwise((0, 50, 100, 200, 400, 800, 1600, 2000, 5000))
 ]
-PAGES = ("/", "/stream", "/devices", "/privacy", "/plans", "/audit", "/dossier")
+PAGES = ("/", "/stream", "/devices", "/groups", "/privacy", "/plans", "/audit", "/dossier")
 DAY = ("total", "total_low", "total_high", "mean", "n", "surveys", "devices", "missing")
 AXE = Path(__file__).parents[3] / ".node/node_modules/axe-core/axe.min.js"
 # how many pixels of a chart are of the colour of its line
@@ -492,6 +492,35 @@ def test_large_figures_of_the_whole_range_are_in_sight(browser: Browser, console
             page.goto("/stream")
             expect(page.locator("#whole [data-cell=total_high]")).to_have_text("912,345,678.9 kWh")
             assert page.locator(place).evaluate(WIDER) == 0
+
+
+def test_groups_have_the_commands_sizes_and_figures_or_are_withheld(
+    browser: Browser, tmp_path: Path
+) -> None:
+    fleet = make_fleet(tmp_path)
+    add_reports(fleet, add_plans(fleet, 3), {"north": 14, "south": 12, "few": 3}, 3)
+    noon_s = END_S - END_S % 86_400
+    week = ("--since", str(noon_s - 7 * 86_400), "--until", str(noon_s), "--no-density")
+    sizes = {one["group"]: one["devices"] for one in fleet.json("devices", "groups")["groups"]}
+    with serving(fleet) as (address, _), looking(browser, address) as page:
+        page.goto("/groups")
+        rows = page.locator("#groups tbody tr")
+        assert rows.evaluate_all("all => all.map(one => one.dataset.group)") == sorted(sizes)
+        for name in ("north", "south", "few"):
+            row = rows.locator(f"xpath=self::*[@data-group='{name}']")
+            whole = fleet.json("query", "--group", name, *week)["whole"]
+            assert row.locator("[data-figure=size]").inner_text() == f"{sizes[name]:,}"
+            expect(row.locator("[data-cell=total]")).not_to_have_text("…", timeout=PATIENCE_MS)
+            assert whole["withheld"] == (name == "few")
+            if whole["withheld"]:
+                assert row.locator("[data-cell=total]").inner_text() == "withheld"
+                continue
+            for cell in ("total", "total_low", "total_high", "mean", "devices", "missing"):
+                told = float(str(row.locator(f"[data-cell={cell}]").get_attribute("data-value")))
+                assert told == whole[cell.replace("total", "energy_kwh")]
+        assert serious(page) == []
+        page.goto("/groups?q=nor")
+        expect(rows).to_have_count(1)
 
 
 KEYS = """[...document.querySelectorAll("#history-chart .u-series")].slice(1).map(
