@@ -85,3 +85,10 @@ def test_no_draw_is_from_more_than_64_bits() -> None:
     for _ in range(50):
         block_laplace(MAX_SCALE - 1, 4, draw)
     assert MAX_SCALE < max(asked) <= 1 << 64
+
+
+def test_a_block_is_of_1_to_96_cells() -> None:
+    assert [len(block_laplace(1000, n, noise_from(3))) for n in (1, 96)] == [1, 96]
+    for n in (0, 97, True):
+        with pytest.raises(ParameterError, match="cells"):
+            block_laplace(1000, n, noise_from(3))

@@ -147,6 +147,7 @@ def test_a_report_that_a_reader_can_follow_by_hand() -> None:
     assert hrr(6, 3, 1).perturb(5, scripted(7, 0)) == (7, 0)  # 101 & 111: two bits, even
     assert hrr(6, 3, 1).perturb(5, scripted(3, 3)) == (3, 0)  # one bit, and a lie
     assert oue(9, 3, 1).perturb(8, scripted(1, 2, 1, 7, 7, 7, 7, 7, 3)) == b"\x05\x01"
+    assert [oue(n, 3, 1).perturb(0, scripted(*[7] * n)) for n in (7, 8)] == [b"\0", b"\0"]
     assert haar_hrr(8, 3, 1).perturb(6, scripted(1, 0, 0)) == (1, 0, 1)  # 6 is in the right half
     tree = hierarchy(40, 4, (grr(4, 3, 1), grr(16, 3, 1), olh(64, 3, 3, 1)))
     assert tree.perturb(39, scripted(0, 0)) == (0, 2)

@@ -13,8 +13,8 @@ from edge_ldp.device import sums_frame
 from edge_ldp.device.draw import Draw
 from edge_ldp.device.errors import ParameterError, WireError
 from edge_ldp.device.laplace import block_laplace
-from edge_ldp.device.sums import CELLS, check_layout, release
-from edge_ldp.device.sums_frame import SumsFrame, decode_sums, encode_sums
+from edge_ldp.device.sums import check_layout, release
+from edge_ldp.device.sums_frame import SumsFrame, decode_sums, encode_sums, last_slot_of
 from edge_ldp.period_sums import PeriodLayout
 from tests.edge_ldp.continual.paths import bounded_law, noise_from
 from tests.edge_ldp.golden import tables
@@ -73,7 +73,7 @@ LIMITS = {
     "scale": (0, -1, 1 << 48, (1 << 48) + 7),
     "unit": ("", "W h", "W" * 17, "Ω"),
     "name": ("", "-a", "A", "a" * 64, "é"),
-    "n": ((337,) + (1,) * 7, (-1,) + (1,) * 7, (1,) * 7, (1 << 32,) + (1,) * 7),
+    "n": ((337,) + (1,) * 7, (-1,) + (1,) * 7, (1,) * 7, (1,) * 9, (1 << 32,) + (1,) * 7),
     "y": (((1 << 62) + 1,) + (1,) * 7, (1.5,) + (1,) * 7, (1,) * 9),
 }
 
@@ -89,6 +89,37 @@ def test_what_cannot_be_read_back_is_not_written(field: str, wrong: object) -> N
 def test_a_number_that_is_no_integer_is_refused(field: str) -> None:
     with pytest.raises(ParameterError):
         encode_sums(FRAME._replace(**{field: True}))
+
+
+@pytest.mark.parametrize("y", [1 << 62, -(1 << 62)])
+def test_the_largest_sums_are_read_back(y: int) -> None:
+    frame = FRAME._replace(y=(y,) * 8)
+    assert decode_sums(encode_sums(frame)) == frame
+
+
+@pytest.mark.parametrize("offset_s", [0, 900])
+def test_a_releases_last_slot_is_the_one_before_the_next_period(offset_s: int) -> None:
+    layout = PeriodLayout(900, 7, 8, offset_s, 1)
+    changes = {"slot_seconds": 900, "days": 7, "offset_s": offset_s}
+    assert last_slot_of(FRAME._replace(period=5, **changes)) == layout.first_slot(6) - 1
+
+
+CELLS = (1, 2, 3, 4, 6, 8, 12, 24, 48, 96)
+
+
+def layout_holds(*numbers: int) -> bool:
+    try:
+        check_layout(*numbers)
+    except ParameterError:
+        return False
+    return True
+
+
+def test_a_day_has_so_many_cells_of_whole_slots_and_begins_within_it() -> None:
+    assert [n for n in range(100) if layout_holds(450, 1, n, 0, 1)] == list(CELLS)
+    assert [s for s in range(6) if layout_holds(s, 1, 1, 0, 1)] == [1, 2, 3, 4, 5]
+    offsets = (-1, 0, 1, 86_399, 86_400)
+    assert [at for at in offsets if layout_holds(1, 1, 1, at, 1)] == [0, 1, 86_399]
 
 
 def test_the_last_period_is_the_last_whose_slots_32_bits_hold() -> None:

@@ -83,7 +83,8 @@ def test_the_widest_table_is_allowed() -> None:
 
 
 def test_weights_are_given_back() -> None:
-    assert profile(4, [2, 3, 2], 1).weights == (2, 3, 2)
+    for d in (4, 65_534):  # the second with all the codes that there may be
+        assert profile(d, [2, 3, 2], 1).weights == (2, 3, 2)
     assert table([[5, 3], [2, 6]]).weights == ((5, 3), (2, 6))
 
 
