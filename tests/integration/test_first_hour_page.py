@@ -40,8 +40,12 @@ def looked(port: int) -> str:
         return ""
 
 
+@pytest.mark.parametrize("product", ["homewizard-v1", "esphome"])
 def test_a_first_hour_is_played_by_the_page_alone(
-    tmp_path: Path, make_broker: Callable[[str], RealBroker], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    make_broker: Callable[[str], RealBroker],
+    monkeypatch: pytest.MonkeyPatch,
+    product: str,
 ) -> None:
     slots = household.STREAM.replace("slot_seconds = 1", f"slot_seconds = {SLOT_S}")
     monkeypatch.setattr(household, "STREAM", slots)
@@ -50,10 +54,13 @@ def test_a_first_hour_is_played_by_the_page_alone(
     text = village.invitation("dsmr").replace('"slot_seconds":1', f'"slot_seconds":{SLOT_S}')
     invitation.write_text(text)
     words: list[str | Path] = ["setup", "-c", config, "--invitation", invitation, "--yes"]
-    words += ["--port", f"http://127.0.0.1:{at}/api/v1/telegram", "--page", str(page)]
+    is_page = product != "esphome"
+    address = f"http://127.0.0.1:{at}" if is_page else f"mqtt://127.0.0.1:{village.own}"
+    words += ["--port", address, "--page", str(page)]
     words += ["--reports", "2", "--slots", "3", "--least-slot", "1", "--fuse", "17250"]
     words += [] if kernel_synchronised() else ["--clock", "assume"]
-    meter = ["simulate", "meter", "--product", "homewizard-v1", "--listen", at]
+    meter = ["simulate", "meter", "--product", product]
+    meter += ["--listen", at] if is_page else ["--broker", str(village.own)]
     meter += ["--data", "constant:378", "--step", "1"]
     said: list[str] = []
     with village.living(), process(*meter, log=tmp_path / "meter.log", first="meter"):
