@@ -177,6 +177,8 @@ class Household:
             yield "you allow", most
         receipt = span(max(1, round(config.sending.receipt_interval_s or RECEIPT_S)))
         yield "confirmed", f"by the aggregator's receipt, due every {receipt}"
+        if refused := self._device.core.refused:
+            yield "refused", f"{counted(refused, 'report')} of those confirmed, ever"
         if config.sharing:
             from agent.page.of_sums import running_periods  # noqa: PLC0415 (memory: who has sums)
 
@@ -202,6 +204,9 @@ class Household:
                     f"No plan of {name} has come, so nothing of it is reported: does an "
                     f"aggregator of fleet {fleet} run?"
                 )
+        if core.refused:
+            of_them = counted(core.refused, "report")
+            yield f"The aggregator refused {of_them} of this home for good: ask its operator."
         if (health := self._vitals()[0]) != OK:
             yield f"This agent is {health}."
 

@@ -43,7 +43,7 @@ svg { width: 100%; height: auto; } .axis { fill: var(--soft); font-size: 12px; }
 STYLE_HASH = "'sha256-" + b64encode(sha256(STYLE.encode()).digest()).decode() + "'"
 _HEADS = ("made", "confirmed", "waiting", "given up", "ε at most")
 _SETTLED = (
-    "Confirmed: the aggregator settled it, that is, counted it or refused it for good. Given up: "
+    "Confirmed: the aggregator counted it, or refused it for good, which is told above. Given up: "
     "older than this device keeps, or beyond its room. A report counts for the day that it is of, "
     "by this device's zone. ε adds up and is never taken back."
 )

@@ -73,6 +73,7 @@ class DeviceCore:
         self.clock = clock
         self.storage = Storage()
         self.kept: Kept | None = None
+        self.refused = 0  # reports, ever, by the last receipt: the broker retains it
         self.draw = system_draw(entropy)
         self._is_dry = False
         self._has_grown = True
@@ -213,6 +214,7 @@ class DeviceCore:
 
     def settle(self, receipt: Receipt, *, is_live: bool = True) -> int:
         """Delete the batches that a receipt covers and return how many; `is_live`: not retained."""
+        self.refused = receipt.refused
         ours = as_kept(receipt, self.journal.series())
         covered = self.delivery.covered(ours)
         if covered and self.kept is not None:

@@ -175,9 +175,13 @@ def close_gaps(state: DeviceState, status: StreamStatus) -> DeviceState:
 
 
 def build_receipt(
-    states: Iterable[tuple[int, DeviceState]], store: str = "", at_s: int = 0, device: str = ""
+    states: Iterable[tuple[int, DeviceState]],
+    store: str = "",
+    at_s: int = 0,
+    device: str = "",
+    refused: int = 0,
 ) -> Receipt:
-    """Return the receipt of one device from its (stream, state) pairs.
+    """Return the receipt of one device from its (stream, state) pairs; `refused`: its reports.
 
     Of version 1, which names no store, for a device that has sent frames v1 alone.
     """
@@ -185,7 +189,7 @@ def build_receipt(
     parts = tuple(part for stream, state in pairs for part in state.receipts(stream))
     if not store or not any(part.series for part in parts):
         return Receipt(tuple(part._replace(last=-1) for part in parts))
-    return Receipt(parts, store, at_s, device)
+    return Receipt(parts, store, at_s, device, refused)
 
 
 def _told(of: DeviceState | ClosedSeries) -> tuple[int, tuple[tuple[int, int], ...]]:

@@ -41,8 +41,10 @@ class ReceiptSeal:
 
     def wrap(self, store: Store, device: str) -> bytes:
         """Return a device's receipt as it is published; one of version 1 bears no signature."""
-        states = [(stream, record.state) for stream, record in store.states(device)]
-        receipt = build_receipt(states, identity(store), int(self.now()), device)
+        records = list(store.states(device))
+        states = ((stream, record.state) for stream, record in records)
+        refused = sum(record.rejected for _, record in records)
+        receipt = build_receipt(states, identity(store), int(self.now()), device, refused)
         payload = receipt.to_json()
         if self.signer is None or not receipt.store:
             return payload

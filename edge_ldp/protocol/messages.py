@@ -85,14 +85,16 @@ class Receipt(NamedTuple):
     """Durable receipt for one device; a device keeps a batch until a receipt covers it.
 
     `store`: the identity of the store that holds the reports, 16 hexadecimal digits, `at_s`: the
-    aggregator's time, seconds UTC, `device`: whose receipt it is. Without a store it is version 1,
-    which tells none of the three and no series (docs/adr/0027-series.md).
+    aggregator's time, seconds UTC, `device`: whose receipt it is, `refused`: how many of its
+    reports, ever, were settled and are counted nowhere. Without a store it is version 1, which
+    tells none of these and no series (docs/adr/0027-series.md).
     """
 
     streams: tuple[StreamReceipt, ...]
     store: str = ""
     at_s: int = 0
     device: str = ""
+    refused: int = 0
 
     def covers(self, stream: int, batch: int, series: int = 0) -> bool:
         """Say whether a batch of a stream and series is covered."""
@@ -114,11 +116,12 @@ class Receipt(NamedTuple):
             old = (one for one in self.streams if not one.series)
             return dumps({"v": VERSION, **_parted(map(_covered, old))})
         whose = {"store": self.store, "at_s": self.at_s, "device": self.device}
+        told = {"refused": self.refused} if self.refused else {}
         rows = (
             _covered(one) | {"series": one.series} | ({"last": one.last} if one.last >= 0 else {})
             for one in self.streams
         )
-        return dumps({"v": WITH_SERIES, **whose, **_parted(rows)})
+        return dumps({"v": WITH_SERIES, **whose, **told, **_parted(rows)})
 
 
 def parse_receipt(payload: bytes) -> Receipt:
@@ -137,6 +140,7 @@ def parse_receipt(payload: bytes) -> Receipt:
         store=read_identity(fields),
         at_s=fields.integer("at_s", 0, _TIME),
         device=fields.text("device"),
+        refused=fields.integer("refused", 0, _TIME) if "refused" in fields.raw() else 0,
     )
 
 

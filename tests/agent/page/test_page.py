@@ -15,8 +15,10 @@ from agent.page.left import CODE, SUM, LeftItem
 from agent.page.picture import picture
 from edge_ldp.certify.verdict import judge_file
 from edge_ldp.device.sums_frame import SumsFrame, encode_sums
+from edge_ldp.protocol.messages import parse_receipt
 from tests.agent.page.at_home import at_home
 from tests.agent.samples import T0, make_plan
+from tests.agent.state.device_bench import receipt
 from tests.agent.summed import BOTH
 
 DAY_S = 86_400
@@ -80,6 +82,19 @@ def test_what_is_wrong_stands_first_and_what_is_well_is_said(tmp_path: Path) -> 
     assert "was damaged" in warned[0]
     assert "degraded: no link" in warned[2]
     assert "All is well." not in said
+
+
+def test_what_the_aggregator_refused_is_told_apart(tmp_path: Path) -> None:
+    bench = at_home(tmp_path / "s.db")
+    bench.report(3)
+    assert "for good: ask" not in page_html(bench.household.facts())
+    (account,) = bench.status.streams
+    told = receipt(3, series=account.series)._replace(refused=2)
+    bench.device.accept_receipt(parse_receipt(told.to_json()))
+    facts = bench.household.facts()
+    said = "The aggregator refused 2 reports of this home for good: ask its operator."
+    assert facts.warnings == (said,)
+    assert dict(facts.standing)["refused"] == "2 reports of those confirmed, ever"
 
 
 def test_PRV_28_whatever_a_name_or_a_word_holds_it_is_text(tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ async def test_a_receipt_of_a_series_names_store_device_and_time_and_is_signed_N
 ) -> None:
     other = ClosedSeries(0, 40, 1, (Gap(41, (1 << 32) - 1, 8, 9),), b"")
     state = DeviceState(9, 99, 0, (Gap(3, 4, -1, None),), b"", 77, (other,))
-    change = Changes({("new", 1): Record(state)}, {}, Tally(), {}, {}, NONE, NONE, NONE)
+    change = Changes({("new", 1): Record(state, rejected=3)}, {}, Tally(), {}, {}, NONE, NONE, NONE)
     await keeper.call(lambda store: store.update(frozenset(), NONE, 1, lambda _: change))
     name = await keeper.call(identity)
     assert await keeper.call(identity) == name
@@ -76,7 +76,7 @@ async def test_a_receipt_of_a_series_names_store_device_and_time_and_is_signed_N
     told = b"edge-ldp receipt v2\0" + envelope.content
     assert envelope.signature == sha256(public + told).digest() * 2
     receipt = parse_receipt(envelope.content)
-    assert (receipt.store, receipt.at_s, receipt.device) == (name, 12, "new")
+    assert receipt[1:] == (name, 12, "new", 3)
     assert receipt.streams == (StreamReceipt(1, 9, ((3, 4),), 77, 99), StreamReceipt(1, 40, (), 0))
     old = await keeper.call(lambda store: sealed.wrap(store, "home"))
     assert (parse_receipt(old).store, old[:7]) == ("", b'{"v":1,')  # it sent frames v1 alone
