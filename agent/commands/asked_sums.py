@@ -91,8 +91,9 @@ def _fair(stream: InvitedStream, wanted: InvitedSums, share: Decimal) -> int | N
     What sums tell falls with the square of their noise, what reports tell with their number: so
     beside them sums have as much more noise as their share is smaller. None: not measured.
     """
-    least = fair_least(stream, wanted.days, wanted.cells)
-    if least is None or wanted.block_hours > 1:
+    hours = wanted.block_hours
+    block = wanted.cells * hours // 24 if hours > 1 else 1
+    if (least := fair_least(stream, wanted.days, wanted.cells, block)) is None:
         return None
     return int((least / share).to_integral_value(ROUND_UP))
 

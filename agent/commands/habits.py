@@ -41,7 +41,10 @@ def habits_facts(config: AgentConfig) -> list[dict[str, Any]]:
         from agent.config.summed_streams import sum_terms  # noqa: PLC0415 (memory: who has sums)
 
         rows += [
-            (f"sums of {t.name}", leak_of_sums(t.layout.days, t.layout.cells, t.scale))
+            (
+                f"sums of {t.name}",
+                leak_of_sums(t.layout.days, t.layout.cells, t.layout.block, t.scale),
+            )
             for t in sum_terms(config).values()
         ]
     return [

@@ -151,9 +151,9 @@ def told_of_sums(config: AgentConfig) -> list[str]:
 def leak_words(config: AgentConfig, terms: SumTerms) -> str:
     """Return what is found of habits in a month of such sums; "" where it was not measured."""
     stream, layout = config.streams[terms.key - FIRST_SUMS_KEY], terms.layout
-    if stream.quantity not in _USED or layout.slots_a_day != SLOTS_A_DAY or layout.block > 1:
+    if stream.quantity not in _USED or layout.slots_a_day != SLOTS_A_DAY:
         return ""
-    leak = leak_of_sums(layout.days, layout.cells, terms.scale)
+    leak = leak_of_sums(layout.days, layout.cells, layout.block, terms.scale)
     if leak is None:
         return ""
     reports = leak_of_reports(stream.ceiling - stream.low)

@@ -89,14 +89,14 @@ def span_w(stream: Ranged) -> int:
     return span * 3600 // stream.slot_seconds
 
 
-def fair_least(stream: Ranged, days: int, cells: int) -> int | None:
+def fair_least(stream: Ranged, days: int, cells: int, block: int) -> int | None:
     """Return the scale at which such sums tell no more than 8 reports of ε 1 in 97 quarter hours.
 
     What they tell goes by their noise as an energy, whatever the slot. None: not measured.
     """
     from edge_ldp.period_sums.habits import SLOTS_A_DAY, fair_scale  # noqa: PLC0415 (memory: who has sums)
 
-    if (scale := fair_scale(days, cells, span_w(stream))) is None:
+    if (scale := fair_scale(days, cells, block, span_w(stream))) is None:
         return None
     watt_seconds = scale * (DAY_S // SLOTS_A_DAY)
     return -(-watt_seconds // (3600 if stream.unit == "Wh" else stream.slot_seconds))
@@ -107,8 +107,8 @@ def _doubts_of_sums(config: AgentConfig) -> Iterator[str]:
 
     for at, terms in sum_terms(config).items():
         layout = terms.layout
-        least = fair_least(config.streams[at], layout.days, layout.cells)
-        if layout.block == 1 and least is not None and terms.scale < least:
+        least = fair_least(config.streams[at], layout.days, layout.cells, layout.block)
+        if least is not None and terms.scale < least:
             yield (
                 f"streams[{at}].sums.least_b: habits of a home show more in these sums than in 8 "
                 f"reports of ε 1 in any 97 quarter hours; with {least:,} they do not"

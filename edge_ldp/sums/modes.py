@@ -157,13 +157,13 @@ def _row(shape: SumsShape, fleet: Fleet, law: Law, epsilon: Fraction) -> ModeRow
     )
     half = total / (fleet.homes * shape.periods * layout.slots_in_cell)
     sent = SUMS_HEAD_BYTES + _TEXTS + CELL_BYTES * shape.cells
-    is_measured = fleet.slots_a_day == SLOTS_A_DAY and shape.block == 1
+    is_measured = fleet.slots_a_day == SLOTS_A_DAY
     return ModeRow(
         "sums",
         half,
         100 * half / abs(law.mean) if law.mean else None,
         sent * max(1, fleet.days // shape.days),
-        leak_of_sums(shape.days, shape.cells, scale) if is_measured else None,
+        leak_of_sums(*shape[:3], scale) if is_measured else None,
         shape,
         scale,
     )

@@ -116,10 +116,14 @@ WAYS = (
     Way(0, Sums(1, 1, 8)),
     *(Way(0, Sums(7, 1, epsilon)) for epsilon in (8, 5, 4, 3)),
     *(Way(0, Sums(28, 1, epsilon)) for epsilon in (8, 4, 2)),
-    *(Way(0, Sums(days, 4, 8)) for days in (1, 7, 28)),
-    *(Way(0, Sums(days, 6, 8)) for days in (7, 28)),
-    *(Way(0, Sums(days, 24, 8)) for days in (1, 7, 28)),
-    *(Way(0, Sums(days, 24, 8, 4)) for days in (7, 28)),
+    *(Way(0, Sums(1, cells, 8)) for cells in (4, 6, 24)),
+    *(Way(0, Sums(7, cells, epsilon)) for cells in (4, 6) for epsilon in (8, 5)),
+    Way(0, Sums(7, 24, 8)),
+    *(Way(0, Sums(7, 24, epsilon, 4)) for epsilon in (8, 6)),
+    *(Way(0, Sums(28, 4, epsilon)) for epsilon in (8, 4, 2)),
+    *(Way(0, Sums(28, 6, epsilon)) for epsilon in (8, 5, 3)),
+    *(Way(0, Sums(28, 24, epsilon)) for epsilon in (8, 5)),
+    *(Way(0, Sums(28, 24, epsilon, 4)) for epsilon in (8, 6, 2)),
 )
 
 

@@ -10,7 +10,7 @@ import pytest
 from agent.commands.asked_sums import given_sums
 from agent.commands.talk import SetupError, Talk
 from edge_ldp.period_sums import PeriodLayout, scale_for
-from edge_ldp.period_sums.habits import fair_scale, leak_of_reports, leak_of_sums
+from edge_ldp.period_sums.habits import MEASURED, fair_scale, leak_of_reports, leak_of_sums
 from edge_ldp.protocol.invitation import InvitedStream, InvitedSums
 
 POWER = InvitedStream("power", "power", "W", 0, 43_470, 900)
@@ -63,8 +63,8 @@ def test_what_is_given_or_invited_has_the_least_noise_that_its_owner_allows_PLN_
     ("stream", "sums"),
     [
         (POWER, InvitedSums(3, "1")),
-        (POWER, InvitedSums(1, "1", cells=24)),
-        (POWER, InvitedSums(28, "1", cells=24, block_hours=4)),
+        (POWER, InvitedSums(1, "1", cells=48)),
+        (POWER, InvitedSums(28, "1", cells=24, block_hours=2)),
         (replace(POWER, ceiling=50_000), InvitedSums(1, "1")),
     ],
 )
@@ -84,7 +84,7 @@ def test_of_shorter_slots_the_noise_is_the_same_energy() -> None:
 def test_an_energys_noise_is_a_powers_in_its_unit() -> None:
     energy = InvitedStream("e", "energy_import", "Wh", 0, 43_470 // 4, 900)
     (_, _, _, least, own) = given(energy, give="sums", fuse=17_250)
-    assert (least, own) == (-(-fair_scale(1, 1, 43_468) * 900 // 3600), 4312)  # type: ignore[operator]
+    assert (least, own) == (-(-fair_scale(1, 1, 1, 43_468) * 900 // 3600), 4312)  # type: ignore[operator]
 
 
 def test_streams_share_what_nobody_shared_out() -> None:
@@ -98,11 +98,11 @@ def test_streams_share_what_nobody_shared_out() -> None:
 @pytest.mark.parametrize("ceiling", [43_470, 17_250])
 def test_the_least_noise_is_of_sums_that_were_measured_to_tell_no_more(ceiling: int) -> None:
     reports = leak_of_reports(ceiling)
-    for days in (1, 7, 28):
-        fair = fair_scale(days, 1, ceiling)
+    assert reports is not None
+    for days, cells, block in {one[:3] for one in MEASURED if one.days}:
+        fair = fair_scale(days, cells, block, ceiling)
         assert fair is not None
-        leak = leak_of_sums(days, 1, fair)
+        usual = scale_for(PeriodLayout(900, days, cells, 0, block), 97, ceiling, 8)
+        leak = leak_of_sums(days, cells, block, max(fair, usual))
         assert leak is not None
-        assert reports is not None
         assert leak.is_no_more_than(reports)
-        assert fair >= scale_for(PeriodLayout(900, days), 97, ceiling, 8)

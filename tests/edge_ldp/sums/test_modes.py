@@ -55,9 +55,12 @@ def test_the_better_is_the_narrower_in_which_no_habit_shows_more() -> None:
     assert reports is not None
     assert narrower  # weekly sums and monthly ones are: what lasts shows in them
     assert not any(row.leak and row.leak.is_no_more_than(reports) for row in narrower)
-    parts = asked(400, "part-of-day")
-    assert parts.best is not None
-    assert (parts.best.mode, "yours to choose" in parts.reason) == ("local", True)
+    parts, hours = asked(400, "part-of-day"), asked(400, "hour-of-day")
+    assert (parts.best, hours.best) == (of(parts, 7), of(hours, 28))  # in blocks, of 7 days
+    smaller = homes_law(0, 17_250, 2_000)
+    found = choose("part-of-day", forecast(Fleet(400, 28), smaller, horizon="whole"), smaller)
+    assert found.best is not None
+    assert (found.best.mode, "yours to choose" in found.reason) == ("local", True)
 
 
 def test_only_reports_tell_how_values_are_spread() -> None:
@@ -86,9 +89,9 @@ def test_slots_and_days_that_no_layout_fits_leave_reports() -> None:
 
 def test_what_was_measured_is_taken_at_no_larger_noise_and_no_smaller_range() -> None:
     asked_for = (527_073, 418_312, 1 << 40)
-    taken = [leak.scale for scale in asked_for if (leak := leak_of_sums(7, 1, scale))]
+    taken = [leak.scale for scale in asked_for if (leak := leak_of_sums(7, 1, 1, scale))]
     assert taken == [418_313, 209_157, 1_054_148]
-    assert leak_of_sums(7, 1, 200_000) is leak_of_sums(14, 1, 1 << 40) is None
+    assert leak_of_sums(7, 1, 1, 200_000) is leak_of_sums(14, 1, 1, 1 << 40) is None
     assert leak_of_reports(17_251) == leak_of_reports(43_470) == MEASURED[0]
     assert leak_of_reports(50_000) is None
     assert all(len(one.found) == 5 for one in MEASURED)
