@@ -191,13 +191,13 @@ def erased_text(view: ErasedDevices, *, told: str = "") -> str:
             f"{one.device}: erased {utc(view.at_s):%Y-%m-%d %H:%M} UTC, and its name is barred",
             f"  gone: its status, group and what it sent when; rows: {rows or 'none'}",
             f"  gone: its name from {one.audited} lines of the log of changes",
-            f"  stays: {one.reports:,} reports, in counts of many homes: none can be taken out",
+            f"  stays: {one.reports:,} reports, in counts of many homes: they cannot be told apart",
             f"  stays: {one.unnamed} noisy sums, of a random name each",
         ]
     if view.logins_ended:
         lines.append(f"logins at the broker ended: {len(view.logins_ended)}{told and f'; {told}'}")
     if not view.overwritten:
-        lines.append("its bytes may lie in free pages until VACUUM, with the service stopped")
+        lines.append("its bytes may remain in free pages until VACUUM, with the service stopped")
     if view.archived is not None:
         lines.append(f"gone from the archive: {view.archived:,} reports; `replay` knows of it")
     lines.append("older backups still have it: they must go, or be restored and erased again")

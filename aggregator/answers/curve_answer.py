@@ -60,8 +60,8 @@ class CurveSpan(AnswerPart, frozen=True, kw_only=True):
     from_s: its first second, from: the same by the zone; n: stream reports; device_slots: slots in
     which devices were there; mean, low, high (95 %) of values truncated at θ; total = mean ×
     device_slots, total_low, total_high; energy_kwh, energy_kwh_low, energy_kwh_high the same as
-    energy; withheld: n to energies are null as they, or the longer span less all that is shown of
-    it, are of fewer devices' reports than query.min_devices, or the group leaves out as few.
+    energy; withheld: n to energies are null, because fewer devices than query.min_devices reported,
+    or because the other spans, or all devices less the group, would reveal so few.
     """
 
     from_s: Seconds

@@ -85,8 +85,8 @@ class Figures(AnswerPart, frozen=True, kw_only=True):
     corrected: false if there was no survey (high then allows for all that may lie there); own: how
     far that part is by these slots' own surveys (1) or by all of the range (0); devices heard and
     missing; device_slots: the slots in which devices were there (each device counts by its own,
-    however often it reports); withheld: all others are null, as they, or the whole less all others,
-    are of fewer devices than query.min_devices.
+    however often it reports); withheld: the figures are null, because fewer devices than
+    query.min_devices reported, or because the figures shown beside them would reveal so few.
     """
 
     devices: int | None

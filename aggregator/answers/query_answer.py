@@ -89,7 +89,7 @@ class QueryAnswer(AnswerPart, frozen=True, kw_only=True):
 
     stream, unit, slot_seconds, zone; from_s, to_s: the time covered (null: none), from, to the same
     by the zone's clocks; whole; groups[] by these clocks; spread (unit): how much groups differ
-    above θ beyond noise, unseen: how much they could without showing, or null; untold: share of the
+    above θ beyond noise, unseen: by how much they could unnoticed, or null; untold: share of the
     reports of devices that did not say how often, which count as alike; density, null without
     surveys or where it is not asked for; quantiles[], ranges[] as asked for; theta[]: as of
     `theta`; counts: reports of all time; curated_beside[]: devices that publish a stream of this
@@ -212,19 +212,19 @@ def query_text(view: QueryAnswer, zone: tzinfo = UTC, notes: Iterable[str] = ())
         _figures_table(view),
     ]
     if whole.withheld or any(group.withheld for group in view.groups):
-        lines.append("withheld: fewer devices reported, or are left out, than [query] min_devices,")
-        lines.append("or the whole less all other groups would tell of so few")
+        lines.append("withheld: fewer devices than [query] min_devices reported, or were left out,")
+        lines.append("or the whole and the other groups together would show so few")
     elif whole.mean is not None and not whole.corrected:
         lines.append("no surveys: the interval allows for all that may lie above θ")
     elif whole.mean is not None:
         lines.append(
-            "of these devices' own values in these slots, each by its time, not by its reports;"
+            "about these devices' values in these slots; a device counts by its time there,"
         )
-        lines.append("honest devices, any distribution")
+        lines.append("not by its reports. Holds for honest devices and any distribution")
     if view.untold:
         lines.append(
-            f"{view.untold:.0%} of the reports are of devices that did not say how often they "
-            "report: they count as if alike"
+            f"{view.untold:.0%} of the reports are from devices that did not say how often they "
+            "report: all of these count alike"
         )
     if view.groups and view.unseen is not None:
         lines.append(

@@ -206,11 +206,11 @@ def sums_text(found: SumsAnswer, unit: str, zone: tzinfo) -> str:
     rows += [(_day_text(one), one) for one in found.parts]
     lines = ["homes' own sums, with noise", _table(rows, unit)]
     if any(one.withheld for _, one in rows):
-        lines.append("withheld: fewer homes sent sums, or are left out, than [query] min_devices")
+        lines.append("withheld: fewer homes than [query] min_devices sent sums, or were left out")
     if whole.mean_sway is not None:
         lines.append(
-            f"any honest homes, whatever they use; one that lies can move the mean of all by "
-            f"{whole.mean_sway:,.1f} {unit}"
+            f"holds for honest homes, whatever they use; one that lies can move the mean of all by "
+            f"up to {whole.mean_sway:,.1f} {unit}"
         )
     return "\n".join([*lines, *(f"warning: {one}" for one in found.warnings), ""])
 

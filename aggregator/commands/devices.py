@@ -145,7 +145,7 @@ def erase(args: argparse.Namespace) -> int:
     """Erase what is kept of devices alone, for ever; sums of many homes stay as they are."""
     wanted = [wish.device for wish in named_wishes(args.device)]
     if not args.yes:
-        expected = "expected it: what is erased cannot be had again, and the name neither"
+        expected = "expected it: what is erased is gone for good, and its name cannot be used again"
         raise ConfigError("arguments", "--yes", expected)
     with changing(args) as (config, session):
         at_s = int(make_clock(config).now())

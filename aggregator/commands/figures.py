@@ -105,8 +105,8 @@ def query(args: argparse.Namespace, config: AggregatorConfig, reader: Reader) ->
     elsewhere = extent if found.first_bucket is None else None
     reason = _nothing_text(args, elsewhere, zone)
     if found.leaves_few:
-        reason = f"this group leaves out fewer than {facts.least} devices, whose figures would show"
-        reason += ": ask for all of them"
+        reason = f"this group leaves out fewer than {facts.least} devices, whose figures it would"
+        reason += " reveal: ask for all of them"
     elif found.whole.withheld:
         reason = f"fewer than {facts.least} devices reported in this range ([query] min_devices)"
     return told.but(EXIT_NOTHING, f"{stream.name}: {reason}")

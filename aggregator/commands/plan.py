@@ -1,8 +1,8 @@
 """`edge-ldp aggregator plan …`: the plans of a stream, shown, proposed, ordered and held.
 
-What is ordered or held goes into the store; the running service takes it from there. A θ that was
-hardly meant is asked back where a person can answer; in the log of changes the answer stands, too.
-So is a plan that devices refuse by default; where nobody can answer it is published with a warning.
+What is ordered or held goes into the store; the running service takes it from there. Where a person
+can answer, an unlikely θ has to be confirmed, and so has a plan that devices refuse by default; the
+log of changes has the answer. Where nobody can, such a plan is published with a warning.
 """
 
 from __future__ import annotations

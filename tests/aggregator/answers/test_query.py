@@ -441,7 +441,7 @@ def test_a_part_of_few_devices_takes_the_next_smallest_with_it_PRV_21() -> None:
     assert [group.devices for group in few.groups[:3]] == [None, None, DEVICES]
     assert [group.withheld for group in few.groups] == [True, True] + [False] * (DAYS - 2)
     assert not few.whole.withheld
-    assert "the whole less all other groups" in query_text(told(few))
+    assert "the whole and the other groups together" in query_text(told(few))
 
 
 @pytest.mark.parametrize("zone", [ZONE, ZoneInfo("America/New_York")], ids=str)
