@@ -21,8 +21,9 @@ from edge_ldp.errors import CountsError, NoReportsError
 from edge_ldp.estimate import ems
 from edge_ldp.poisoning.screen import Screened, is_survey, screened, seeded
 from edge_ldp.sums import Question
+from edge_ldp.sums.forecast import SHARES
 from edge_ldp.sums.text import effect_text
-from edge_ldp.threshold.choice import SHARES, Aim, outlook
+from edge_ldp.threshold.choice import Aim, outlook
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -1,6 +1,6 @@
 """Means and sums from counts, with intervals that assume nothing about the density (NumPy)."""
 
-from edge_ldp.sums.counted import CodeCounts, Epoch
+from edge_ldp.sums.counted import CodeCounts, Epoch, estimate
 from edge_ldp.sums.forecast import (
     EVERY_SLOT,
     SHIPPED,
@@ -15,7 +15,6 @@ from edge_ldp.sums.functionals import (
     SurveyDesign,
     below,
     design_of,
-    estimate,
     excess,
 )
 from edge_ldp.sums.law import Cut, Law, homes_law, law_in_time, law_of

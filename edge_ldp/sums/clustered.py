@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from edge_ldp.sums.functionals import design_of, estimate
+from edge_ldp.sums.counted import estimate
+from edge_ldp.sums.functionals import design_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

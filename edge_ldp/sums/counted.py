@@ -9,7 +9,7 @@ import numpy as np
 
 from edge_ldp.checks import MECHANISM, a, chance, each, floats, integer_in, optional, taking
 from edge_ldp.device.errors import ParameterError
-from edge_ldp.sums.functionals import FunctionalEstimate
+from edge_ldp.sums.functionals import FunctionalEstimate, largest_variance
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -100,6 +100,24 @@ class WholeShare(NamedTuple):
     size: float
     mean: float
     heaviest: float
+
+
+@taking(weights=floats, law=floats, counts=floats)
+def estimate(weights: Floats, law: Floats, counts: ArrayLike) -> FunctionalEstimate:
+    """Return the unbiased estimate that weights give for counts by code.
+
+    The variance is the empirical one of the weights over the reports, with one more observation of
+    the largest variance possible, so that a handful of equal reports does not look certain. Raises
+    ParameterError for what are not counts, or none at all.
+    """
+    if weights.shape != ((len(law) if law.ndim == 2 else 0),):  # noqa: PLR2004
+        raise ParameterError("weights, law", "a weight a code")
+    c = np.asarray(counts, np.float64)
+    if c.shape != weights.shape or not np.isfinite(c).all() or c.min() < 0 or not c.any():
+        raise ParameterError(
+            "counts", f"{len(weights)} finite numbers of at least 0, some above it"
+        )
+    return Weighed(c, c).mean(weights, largest_variance(weights, law))
 
 
 def _share(name: str, given: object) -> object:

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 NAMES = ("whole", "week", "day", "hour-of-day")
 EVERY_SLOT = Window(1, 1, 1)
 SHIPPED = Window(8, 97, 1, period=107)  # of quarter hours, as `scheduled` has it
-SHARES = tuple(k / 16 for k in range(1, 13))
+SHARES = tuple(k / 16 for k in range(1, 13))  # of surveys
 FEW = 100  # reports of a kind in a stratum: below, an interval is seldom its forecast
 LEAST_EPSILON, MOST_EPSILON = Fraction(1, 20), Fraction(10)
 DAY_S = 86_400

@@ -117,27 +117,6 @@ def design_of(survey: Mechanism) -> SurveyDesign:
     return _designed(survey)
 
 
-@taking(weights=floats, law=floats, counts=floats)
-def estimate(weights: Floats, law: Floats, counts: ArrayLike) -> FunctionalEstimate:
-    """Return the unbiased estimate that weights give for counts by code.
-
-    The variance is the empirical one of the weights over the reports, with one more observation of
-    the largest variance possible, so that a handful of equal reports does not look certain. Raises
-    ParameterError for what are not counts, or none at all.
-    """
-    if weights.shape != ((len(law) if law.ndim == 2 else 0),):  # noqa: PLR2004
-        raise ParameterError("weights, law", "a weight a code")
-    c = np.asarray(counts, np.float64)
-    if c.shape != weights.shape or not np.isfinite(c).all() or c.min() < 0 or not c.any():
-        raise ParameterError(
-            "counts", f"{len(weights)} finite numbers of at least 0, some above it"
-        )
-    n = float(c.sum())
-    mean = float(c @ weights) / n
-    variance = float(c @ (weights - mean) ** 2) + largest_variance(weights, law)
-    return FunctionalEstimate(mean, variance**0.5 / n, round(n))
-
-
 def largest_variance(w: Floats, law: Floats) -> float:
     """Return a bound of the variance of w[code] of one report, whatever the density is."""
     first, second = law.T @ w, law.T @ (w * w)

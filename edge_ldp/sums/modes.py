@@ -22,6 +22,7 @@ from edge_ldp.period_sums.layout import PeriodLayout
 from edge_ldp.period_sums.scale import scale_for
 from edge_ldp.ratio import exact_epsilon
 from edge_ldp.sums.forecast import DAY_S
+from edge_ldp.sums.law import HOURS, WEEK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -31,9 +32,8 @@ if TYPE_CHECKING:
     from edge_ldp.sums.forecast import Fleet, Forecast
     from edge_ldp.sums.law import Law
 
-WEEK = 7
-MONTH = 28
-PARTS, HOURS = 6, 24
+MONTH = 28  # days
+PARTS = 6
 BLOCK = 4  # hours that share a noise
 QUESTIONS = ("total", "week", "day", "part-of-day", "hour-of-day", "density", "theta")
 ONLY_REPORTS = ("density", "theta")

@@ -260,7 +260,7 @@ def _covariance(kind: Steps, one: Ints, two: Ints, wide: int) -> Floats:
 def _steps(mechanism: Mechanism, counted: Weighed, low: int, high: int) -> Steps:
     known = _known(mechanism)
     n, last = counted.total, len(known.edges) - 1
-    # as in `functionals.estimate`, one more report of the largest variance: no code is likelier
+    # as in `counted.estimate`, one more report of the largest variance: no code is likelier
     # than the largest ratio of weights allows
     one_more = float(mechanism.max_ratio) * counted.heaviest**2 / n
     half = known.weights * np.sqrt(counted.squares / n + one_more * known.even)[:, None]

@@ -22,6 +22,7 @@ from edge_ldp.device.errors import ParameterError
 from edge_ldp.estimate.density import bias, cut_off, empty_runs, mean_square
 from edge_ldp.estimate.joint import Evidence, cells, checked_counts_of, joint
 from edge_ldp.sums import Question, half_width, tail_sds
+from edge_ldp.sums.forecast import SHARES
 from edge_ldp.threshold.published import PRUNE_RUN
 
 if TYPE_CHECKING:
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 SLACK = 0.05  # of the half-width: how much of it is given for truncated sums that err less
-SHARES = tuple(k / 16 for k in range(1, 13))  # from 1/16 to 3/4
 PER_OCTAVE = 8  # thresholds each time the distance from low doubles
 LOWEST = 2**13  # the lowest threshold is this fraction of the range above low
 PRUNE_BELOW = 1e-5

@@ -1,7 +1,8 @@
-"""400 storage heaters, on from 22 to 6 in two homes of three: whether 95 % of 28 days hold.
+"""400 homes whose loads are on at the same time: whether 95 % of 28 days hold.
 
-    python -m studies.schedule.heaters [--period 97]
+    python -m studies.schedule.heaters [--load wall-boxes] [--period 97]
 
+Storage heaters, on from 22 to 6 in two homes of three, or another fleet of `laws.IN_PHASE`.
 For each split of the shipped window's ε: 60 runs for each of ten seeds, every home's ledger and
 every report drawn anew. A line a split: how many of the 600 intervals of the whole run hold, how
 often those of hours and of groups of 30 homes do, and what the forecast's half-width is over the
@@ -20,7 +21,7 @@ import numpy as np
 from edge_ldp.sums import Fleet, forecast, law_of
 from studies.evaluate.sums.fleet import StudiedHomes
 from studies.evaluate.sums.given import HOUR, WHOLE, answers_of, run_given
-from studies.evaluate.sums.laws import made_fleet
+from studies.evaluate.sums.laws import IN_PHASE, made_fleet
 
 if TYPE_CHECKING:
     from edge_ldp.protocol.ledger import Window
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 EPSILONS = (1.0, 2.0, 4.0, 8.0)
 SEEDS, RUNS = 10, 60
 HORIZONS = (WHOLE, HOUR, "group of 30")
+LOADS = tuple(IN_PHASE)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,9 +44,9 @@ class OtherPeriod(StudiedHomes):
         return replace(super(OtherPeriod, self).window, period=self.period)
 
 
-def homes(epsilon: float, period: int | None) -> StudiedHomes:
+def homes(epsilon: float, period: int | None, load: str = LOADS[0]) -> StudiedHomes:
     """Return the fleet: 400 homes, always there."""
-    made = made_fleet("storage-heaters")
+    made = made_fleet(load)
     readings = made.values.reshape(made.homes, -1)
     facts = (readings, np.ones(readings.shape, np.bool_), made.low, made.ceiling)
     if period is None:
@@ -80,10 +82,11 @@ def forecast_half(fleet: StudiedHomes) -> float:
 def main() -> None:
     """Print a line for each split."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--load", choices=LOADS, default=LOADS[0])
     parser.add_argument("--period", type=int)
-    period = parser.parse_args().period
+    args = parser.parse_args()
     for epsilon in EPSILONS:
-        fleet = homes(epsilon, period)
+        fleet = homes(epsilon, args.period, args.load)
         found = held(fleet)
         window = fleet.window
         sys.stdout.write(

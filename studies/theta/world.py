@@ -15,7 +15,8 @@ import numpy as np
 from edge_ldp import Hybrid, ParameterError, SquareWave, Tuned
 from edge_ldp.estimate.joint import view_of
 from edge_ldp.sums import Question, design_of, half_width, tail_sds
-from edge_ldp.threshold.choice import SHARES, Aim, candidates
+from edge_ldp.sums.forecast import SHARES
+from edge_ldp.threshold.choice import Aim, candidates
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

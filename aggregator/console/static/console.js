@@ -420,10 +420,11 @@
     if (!found) return;
     fill(node, found.whole);
     const one = found.whole;
-    let text = `${plain(one.n, 0)} stream reports and ${plain(one.surveys, 0)} surveys; ${plain(one.devices, 0)} devices heard, ${plain(one.missing, 0)} missing.`;
+    let text = `Of these devices’ own values, each by its time there and not by its reports: ${plain(one.n, 0)} stream reports and ${plain(one.surveys, 0)} surveys; ${plain(one.devices, 0)} devices heard, ${plain(one.missing, 0)} missing.`;
     if (one.withheld) text = "Withheld: the devices that reported, or those left out, are fewer than [query] min_devices.";
     else if (one.mean === null) text = "No stream reports in this range yet.";
-    said(told, [text, ...found.warnings].join(" "));
+    const alike = found.untold && `${plain(found.untold * 100)} % of the reports are of devices that did not say how often they report: they count as if alike.`;
+    said(told, [text, alike, ...found.warnings].filter(Boolean).join(" "));
     sums(byId("sums-table"), found);
     rows(byId("quantiles"), found.quantiles.map((row) => [
       [row.share, `${+(row.share * 100).toPrecision(6)} %`], [row.value, plain(row.value)], [row.low, plain(row.low)], [row.high, plain(row.high)],

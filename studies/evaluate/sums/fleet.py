@@ -19,7 +19,8 @@ from edge_ldp import Hybrid, SquareWave
 from edge_ldp.protocol.ledger import Window, scheduled
 from edge_ldp.protocol.schedule import design_effect
 from edge_ldp.sums import SHIPPED, CodeCounts, Epoch, Question, half_width, tail_sds
-from edge_ldp.threshold.choice import SHARES, candidates
+from edge_ldp.sums.forecast import SHARES
+from edge_ldp.threshold.choice import candidates
 from edge_ldp.vectorized import perturb_many
 
 if TYPE_CHECKING:

@@ -161,7 +161,7 @@ def _workdays(rng: np.random.Generator, hour: Floats, day: Ints) -> Floats:
     return size * _on(hour, 8, 10) * np.where(day % 7 < _WORKDAYS, 1.0, 0.0)
 
 
-_IN_PHASE: dict[str, tuple[str, int, int, Load]] = {
+IN_PHASE: dict[str, tuple[str, int, int, Load]] = {
     "storage-heaters": ("5.8 kW from 22 to 6 in two homes of three", 0, 6000, _heaters),
     "wall-boxes": ("11 kW from 22 to 24, every other night, 160 homes", 0, 14_000, _wall_boxes),
     "inverters": ("up to 9 kW fed in about noon by 200 homes", -10_000, 5000, _inverters),
@@ -169,17 +169,17 @@ _IN_PHASE: dict[str, tuple[str, int, int, Load]] = {
     "workdays": ("shops, from 8 to 18 on five days of seven", 0, 12_000, _workdays),
 }
 IN_PHASE_DAYS, IN_PHASE_SLOTS = 28, 96
-NAMES = (*_LAWS, *_IN_PHASE)
+NAMES = (*_LAWS, *IN_PHASE)
 
 
 def made_fleet(name: str) -> Values:
     """Return a fleet of NAMES: always the same values."""
     rng = np.random.default_rng([_SEED, NAMES.index(name)])
-    return _in_phase(name, rng) if name in _IN_PHASE else _of_law(name, rng)
+    return _in_phase(name, rng) if name in IN_PHASE else _of_law(name, rng)
 
 
 def _in_phase(name: str, rng: np.random.Generator) -> Values:
-    about, low, ceiling, load = _IN_PHASE[name]
+    about, low, ceiling, load = IN_PHASE[name]
     at = np.arange(IN_PHASE_DAYS * IN_PHASE_SLOTS)
     watts = load(rng, at % IN_PHASE_SLOTS / 4, at // IN_PHASE_SLOTS)
     watts = watts + rng.exponential(150, (HOMES, len(at)))

@@ -592,6 +592,7 @@ def test_curated_streams_stand_beside_the_total_and_are_in_no_figure_of_it(
         page.goto("/stream")
         assert page.locator("#curated").count() == 0
         expect(page.locator("#whole-said")).to_contain_text("26 devices", timeout=PATIENCE_MS)
+        expect(page.locator("#whole-said")).to_contain_text("each by its time")
     alone = fleet.json("query", "--stream", "power", "--no-density")
     assert alone["curated_beside"] == []
     assert (beside["curated_beside"], beside["whole"]["mean"]) == (["school", "town-hall"], mean)

@@ -22,7 +22,8 @@ from edge_ldp.estimate import ems
 from edge_ldp.protocol.plan import Plan, Policy, judge, parse_plan
 from edge_ldp.protocol.schedule import design_effect
 from edge_ldp.ratio import floor_ratio
-from edge_ldp.threshold.choice import SHARES, SLACK
+from edge_ldp.sums.forecast import SHARES
+from edge_ldp.threshold.choice import SLACK
 from edge_ldp.vectorized import perturb_many
 
 STREAM = StreamTable(

@@ -11,7 +11,8 @@ from edge_ldp import Hybrid, Mechanism, SquareWave
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.errors import NoReportsError
 from edge_ldp.sums import Question, half_width, tail_sds
-from edge_ldp.threshold.choice import SHARES, SLACK, Aim, Choice, Outlook, candidates, outlook
+from edge_ldp.sums.forecast import SHARES
+from edge_ldp.threshold.choice import SLACK, Aim, Choice, Outlook, candidates, outlook
 
 LOW, CEILING = -100, 1899
 SURVEY: Mechanism = SquareWave(epsilon=1, low=LOW, high=CEILING, size=50)
