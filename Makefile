@@ -30,7 +30,7 @@ test-slow: $(VENV)/.spark
 
 # the pictures of docs/console.md, made by the tests of the pages
 screenshots: $(INSTALLED)
-	SCREENSHOTS=docs/console $(BIN)/pytest -p no:benchmark -m "not slow" tests/aggregator/console/test_pages.py
+	SCREENSHOTS=docs/console $(BIN)/pytest -p no:benchmark -m "not slow" tests/aggregator/console/test_pages.py tests/aggregator/console/test_pictures.py
 
 # HIL_PORT: a port with a meter; with HIL_FAR a second adapter, the wires of both crossed
 test-hil: $(INSTALLED)

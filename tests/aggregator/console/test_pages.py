@@ -163,7 +163,6 @@ def test_every_number_is_the_commands_and_charts_are_drawn(
         )
         legend = "".join(page.locator("#history-chart .u-legend").inner_text().split())
         assert "surveysto5,000from0expected" in legend  # not the least that is drawn, 100
-        shoot(page, "stream")
         _moves_and_zooms(page, [row["from_s"] for row in curve["hours"]])
         page.goto("/")
         line = "#day-today"
@@ -188,7 +187,6 @@ def test_every_number_is_the_commands_and_charts_are_drawn(
         assert "Cut at 2,000 W" in page.locator("#cut").inner_text()
         assert curve["noise"] is not None
         expect(page.locator("#board")).to_have_class(re.compile("noisy"))  # a usual day is larger
-        shoot(page, "overview")
 
 
 FIGURES = """all => Object.fromEntries(all.map(one => [one.dataset.figure, one.textContent]))"""
@@ -789,7 +787,6 @@ def test_by_keyboard_on_a_phone_in_the_dark(browser: Browser, console: str) -> N
         page.keyboard.press("ArrowLeft")
         expect(said).not_to_have_text(last)
         assert page.locator("#curve").evaluate(PIXELS) > 100
-        shoot(page, "phone")
         dark = page.evaluate("getComputedStyle(document.body).backgroundColor")
         page.emulate_media(color_scheme="light")
         assert page.evaluate("getComputedStyle(document.body).backgroundColor") != dark
