@@ -37,7 +37,7 @@ def draw(found: Comparison, true_density: Floats, path: Path) -> None:
     _hours(axes[0, 0], found)
     _density(axes[0, 1], found, true_density)
     _thresholds(axes[1, 0], found)
-    _errors(axes[1, 1], found)
+    _days(axes[1, 1], found)
     figure.savefig(path)
 
 
@@ -132,26 +132,26 @@ def _thresholds(axes: Axes, found: Comparison) -> None:
     axes.grid(axis="x", color=FAINT, linewidth=0.8)
 
 
-def _errors(axes: Axes, found: Comparison) -> None:
-    """Draw the error of each hour's estimate with its interval, as a percentage of the truth."""
-    entitle(axes, "Error of the estimate by hour of the day, % of the truth")
-    hours = np.array([row.hour for row in found.hours]) + 0.5
-    truth = np.array([row.truth for row in found.hours])[:, None]
-    plain = 100 * (np.array([_interval(row.untruncated) for row in found.hours]) / truth - 1)
-    given = 100 * (np.array([_interval(row.estimate) for row in found.hours]) / truth - 1)
-    axes.axhline(0, color=TRUTH, linewidth=1.5)
-    _bars(axes, hours - 0.14, plain, PLAIN, width=1.2)
-    _bars(axes, hours + 0.14, given, ESTIMATE, width=2.4)
-    reach = float(np.abs(plain).max()) * 1.12
-    axes.set_ylim(-reach, 1.3 * reach)
-    axes.yaxis.set_major_formatter(lambda value, _: f"{signed(value, 0)} %" if value else "0")
-    _hour_axis(axes)
-    average = float(np.mean([row.percent(row.estimate.half_width) for row in found.hours]))
-    without = float(np.mean([row.percent(row.untruncated.half_width) for row in found.hours]))
+def _days(axes: Axes, found: Comparison) -> None:
+    """Draw each day's total by homes' daily sums, as they ship, and what reports would tell."""
+    entitle(axes, "Each day's energy of all homes, MWh, as shipped: ε 8")
+    shipped = found.shipped
+    if shipped is None:  # no day was whole
+        axes.set_axis_off()
+        return
+    given = np.array([_interval(row.total) for row in shipped.days])
+    at = np.array(range(len(given))) + 0.5
+    _bars(axes, at, given, ESTIMATE, width=2.4)
+    axes.plot(at, [row.truth for row in shipped.days], color=TRUTH, linewidth=1.8)
+    axes.set_xlim(0, len(given))
+    axes.set_ylim(0, float(given.max()) * 1.35)
+    axes.set_xlabel("simulated day")
+    (_, whole), (_, day) = ((row[0], row[-2:]) for row in shipped.lines)
     key(
         axes,
-        (f"estimate: ± {average:.1f} % on average", ESTIMATE),
-        (f"without truncation: ± {without:.1f} %", PLAIN),
+        ("truth (only the demo knows it)", TRUTH),
+        (f"daily sums: ± {day[0]} % a day, {whole[0]} % of the run", ESTIMATE),
+        (f"8 reports in 97 slots would tell: ± {day[1]} %, {whole[1]} %", PLAIN),
     )
 
 
