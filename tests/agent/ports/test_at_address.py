@@ -31,7 +31,7 @@ async def test_SER_47_a_product_is_found_by_its_address_alone(
     name: str, broker: RealBroker, tmp_path: Path
 ) -> None:
     said: list[str] = []
-    async with twin_at(name, broker, tmp_path) as (twin, _):
+    async with twin_at(name, broker.port, tmp_path) as (twin, _):
         payload = meter_says(TWINS[name].show, *VALUES[0])
         await twin.write(payload)
         looking = asyncio.create_task(at_address(host_in(twin.name), None, said.append, 1))

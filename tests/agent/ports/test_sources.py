@@ -91,11 +91,11 @@ def own_certificate(directory: Path) -> tuple[ssl.SSLContext, str]:
 
 @asynccontextmanager
 async def twin_at(
-    name: str, broker: RealBroker, directory: Path
+    name: str, broker_port: int, directory: Path
 ) -> AsyncIterator[tuple[PageTwin | TopicTwin, tuple[str, ...]]]:
     """Give a product that is there, and what lets us in."""
     twin, access = TWINS[name], tuple[str, ...]()
-    made: PageTwin | TopicTwin = TopicTwin(twin, "127.0.0.1", broker.port)
+    made: PageTwin | TopicTwin = TopicTwin(twin, "127.0.0.1", broker_port)
     if twin.path:
         tls, pin = own_certificate(directory) if twin.gives_token else (None, "")
         made = PageTwin(twin, "127.0.0.1", 0, tls)
@@ -128,7 +128,7 @@ async def test_SER_37_SER_41_a_product_is_known_by_what_it_says_and_gives_its_re
 ) -> None:
     """`probe` names it, and what it writes reads it: no key of docs/meters.md is missing."""
     said: list[str] = []
-    async with twin_at(name, broker, tmp_path) as (twin, access):
+    async with twin_at(name, broker.port, tmp_path) as (twin, access):
 
         async def speak() -> None:
             while True:
