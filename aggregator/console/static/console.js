@@ -393,7 +393,7 @@
   async function kpi(node) {
     const told = byId("days-said");
     const { query, before, unit, told: compared } = node.dataset;
-    const [now, then] = (await Promise.all([query, before].map((path) => path && ask(path, told)))).map((one) => one?.whole);
+    const [now, then] = (await Promise.all([query, before].map((path) => path && ask(path, told)))).map((one) => one && { ...one.whole, ...one.best });
     fill(node, now);
     const names = now?.energy_kwh === null || now?.energy_kwh === undefined ? ["mean", "low", "high"] : ["energy_kwh", "energy_kwh_low", "energy_kwh_high"];
     const of = (one) => names.map((name) => one?.[name] ?? null);
@@ -402,7 +402,7 @@
     const [figured, width, ends] = value === null ? [now?.withheld ? "withheld" : "no figure", "", ["–", "–"]] : known(value, low, high, in_);
     const big = node.querySelector("strong");
     said(big, figured);
-    said(node.querySelector(".pm"), width);
+    said(node.querySelector(".pm"), width + (now?.mode === "sums" ? ", by homes' sums" : ""));
     ["total_low", "total_high"].forEach((name, at) => said(node.querySelector(`[data-cell=${name}]`), ends[at]));
     const [was, wasLow, wasHigh] = of(then);
     const most = 1.1 * Math.max(high ?? 0, wasHigh ?? 0, 1e-9);
@@ -565,7 +565,7 @@
     const ways = new Map();
     const of = (row) => (row ? [row.percent, plain(row.percent)] : [null, "–"]);
     rows(byId("modes-table"), choices.map(({ question, better, layout, reason, rows: found }) => {
-      found.filter((row) => row.habits).forEach((row) => ways.set(row.layout ? `sums of ${row.layout.days} days, ${row.layout.cells} parts` : "reports", row.habits));
+      found.filter((row) => row.habits).forEach((row) => ways.set(row.layout ? `sums of ${row.layout.days} days, ${row.layout.cells} parts${row.layout.block > 1 ? `, blocks of ${row.layout.block} h` : ""}` : "reports", row.habits));
       const sums = found.find((row) => row.layout && (!layout || Object.entries(layout).every(([key, value]) => row.layout[key] === value)));
       const shape = sums?.layout;
       const isMean = question !== "density" && question !== "theta";
