@@ -1,4 +1,4 @@
-"""The metrics of a fleet's summary and of the console, in Prometheus' text form.
+"""The metrics of a fleet's summary and of the console, in Prometheus' text form, or OpenMetrics'.
 
 At most 50 series, whatever the fleet's size.
 """
@@ -20,14 +20,20 @@ if TYPE_CHECKING:
     Family = tuple[str, str, Mapping[str, float]]
 
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+OPENMETRICS = "application/openmetrics-text"
+OPENMETRICS_TYPE = f"{OPENMETRICS}; version=1.0.0; charset=utf-8"
 
 
 def metrics_text(
-    found: FleetSummary | None, raised: Mapping[str, str], console: Mapping[str, float]
+    found: FleetSummary | None,
+    raised: Mapping[str, str],
+    console: Mapping[str, float],
+    *,
+    is_open: bool = False,
 ) -> str:
     """Return the metrics of a summary (None: the store cannot be read) and of the console.
 
-    `raised`: the severities of the alarms that are, by name.
+    `raised`: the severities of the alarms that are, by name; `is_open`: as OpenMetrics.
     """
     families: list[Family] = [
         ("store_up", "1 if the store can be read", {"": found is not None}),
@@ -39,9 +45,10 @@ def metrics_text(
     lines = []
     for name, words, series in families:
         kind = "counter" if name.endswith("_total") else "gauge"
-        lines += [f"# HELP edge_ldp_{name} {words}", f"# TYPE edge_ldp_{name} {kind}"]
+        family = name.removesuffix("_total") if is_open else name
+        lines += [f"# HELP edge_ldp_{family} {words}", f"# TYPE edge_ldp_{family} {kind}"]
         lines += [f"edge_ldp_{name}{labels} {value:.15g}" for labels, value in series.items()]
-    return "\n".join([*lines, ""])
+    return "\n".join([*lines, *(["# EOF"] if is_open else []), ""])
 
 
 def _fleet(found: FleetSummary, raised: Mapping[str, str]) -> Iterator[Family]:

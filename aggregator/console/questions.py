@@ -34,8 +34,9 @@ FORMATS = {
     "json": "application/json",
     "csv": "text/csv; charset=utf-8",
     "arrow": "application/vnd.apache.arrow.stream",
+    "parquet": "application/vnd.apache.parquet",
 }
-API_VERSION = "1.1"  # the second number rises with what is added; what goes is another /api/v2
+API_VERSION = "1.2"  # the second number rises with what is added; what goes is another /api/v2
 REF = "#/components/schemas/{name}"
 MOST_VALUES = 50  # of one parameter that may be repeated
 
@@ -194,7 +195,7 @@ def _told(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _operation(name: str, question: ApiQuestion, answer: dict[str, Any]) -> dict[str, Any]:
-    form = {"help": "json; csv, arrow: the rows alone", "many": False, "flag": False}
+    form = {"help": "json; csv, arrow, parquet: the rows alone", "many": False, "flag": False}
     takes = parameters(question)
     types = [FORMATS["json"]]
     if question.rows:

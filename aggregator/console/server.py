@@ -38,7 +38,7 @@ from aggregator.answers.units import age_text, clock_text
 from aggregator.commands.common import EXIT_CONFIG, EXIT_NOTHING, EXIT_STORE
 from aggregator.console.answering import EXIT_BUSY
 from aggregator.console.guard import COOKIE, Guard
-from aggregator.console.metrics import METRICS_TYPE, metrics_text
+from aggregator.console.metrics import METRICS_TYPE, OPENMETRICS, OPENMETRICS_TYPE, metrics_text
 from aggregator.console.pages import PAGES as MADE_OF
 from aggregator.console.pages import OverviewPage
 from aggregator.console.pulse import Pulse
@@ -173,7 +173,7 @@ class Console:
     async def _openapi(self, _request: Request) -> Response:
         return JSONResponse(openapi())
 
-    async def _metrics(self, _request: Request) -> Response:
+    async def _metrics(self, request: Request) -> Response:
         reply = await self._desks.ask("make", "summary")
         console = {
             "answers": float(self._desks.answered),
@@ -183,7 +183,10 @@ class Console:
         found = None if reply.code else decode(reply.out, type=FleetSummary)
         rings = () if found is None else alarms(found, self._lately.note(found), "")
         raised = {one["name"]: one["severity"] for one in rings}
-        return Response(metrics_text(found, raised, console), media_type=METRICS_TYPE)
+        is_open = OPENMETRICS in request.headers.get("accept", "")
+        text = metrics_text(found, raised, console, is_open=is_open)
+        kind = OPENMETRICS_TYPE if is_open else METRICS_TYPE
+        return Response(text, media_type=kind, headers={"vary": "Accept"})
 
     async def _watch(self) -> None:
         """Note what is counted up, whoever looks."""
@@ -273,10 +276,11 @@ def as_table(reply: Reply, rows: tuple[str, ...], form: str) -> Response:
         return _as_printed(reply)
     view = json.loads(reply.out)
     try:
-        made = csv_of(view, rows) if form == "csv" else arrow_of(view, rows)
+        parts = (view, rows)
+        made = csv_of(*parts) if form == "csv" else arrow_of(*parts, as_file=form == "parquet")
     except ModuleNotFoundError:
         missing = pip_install("edge-ldp-aggregator[archive]")
-        return _problem(400, f"format: arrow needs {missing}")
+        return _problem(400, f"format: {form} needs {missing}")
     return Response(made, headers=_exit_code(reply), media_type=FORMATS[form])
 
 

@@ -1,4 +1,4 @@
-"""The rows of an answer as tables: comma-separated values safe in a spreadsheet, or Arrow."""
+"""The rows of an answer as tables: comma-separated values safe in a spreadsheet, Arrow, Parquet."""
 
 from __future__ import annotations
 
@@ -22,8 +22,10 @@ def csv_of(view: Mapping[str, Any], keys: Sequence[str]) -> str:
     return csv_text(names, ({name: _cell(value) for name, value in row.items()} for row in rows))
 
 
-def arrow_of(view: Mapping[str, Any], keys: Sequence[str]) -> bytes:
-    """Return the same rows as a stream of Arrow; ModuleNotFoundError without pyarrow.
+def arrow_of(view: Mapping[str, Any], keys: Sequence[str], *, as_file: bool = False) -> bytes:
+    """Return the same rows as a stream of Arrow, or a file of Parquet.
+
+    ModuleNotFoundError without pyarrow.
 
     The numbers of the JSON to the bit. A column is of texts if one of its values is, and of floats
     where it has none. What stands beside the rows is in the schema's metadata, as JSON.
@@ -35,6 +37,11 @@ def arrow_of(view: Mapping[str, Any], keys: Sequence[str]) -> bytes:
     beside = {key: json.dumps(view[key]) for key in view if not isinstance(view[key], list | dict)}
     made = pa.table(arrays).replace_schema_metadata(beside)
     out = pa.BufferOutputStream()
+    if as_file:
+        import pyarrow.parquet as pq  # noqa: PLC0415 (an extra)
+
+        pq.write_table(made, out)
+        return bytes(out.getvalue().to_pybytes())
     with pa.ipc.new_stream(out, made.schema) as stream:
         stream.write_table(made)
     done: bytes = out.getvalue().to_pybytes()

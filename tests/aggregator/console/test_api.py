@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 
 import httpx
 import pyarrow.ipc
+import pyarrow.parquet
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -145,7 +146,7 @@ def test_without_a_plan_there_is_none_to_keep(tmp_path: Path) -> None:
         ("query?stream=--help", 400, "expected one of power"),
         ("completeness?incomplete=perhaps", 400, "true or false"),
         ("completeness?device=nobody", 404, "nothing is known of device"),
-        ("theta?format=xml", 400, "json, csv, arrow"),
+        ("theta?format=xml", 400, "json, csv, arrow, parquet"),
         ("dossier?format=csv", 400, "of what has rows"),
         ("dossier?stream=power", 400, "stream: expected one of nothing"),
         ("plan/message?stream=nothing", 400, "expected one of power"),
@@ -183,7 +184,7 @@ def test_tables_are_the_rows_of_the_answer(console: str) -> None:
                 assert line[key] == ("" if value is None else str(shown))
 
 
-def test_arrow_has_the_rows_and_the_numbers_to_the_bit(console: str) -> None:
+def test_arrow_and_parquet_have_the_rows_and_the_numbers_to_the_bit(console: str) -> None:
     for name, key, asked in [
         ("load-curve", "hours", {}),
         ("load-curve", "hours", {"group": "south"}),  # withheld: no figure in any row
@@ -207,6 +208,10 @@ def test_arrow_has_the_rows_and_the_numbers_to_the_bit(console: str) -> None:
         assert code == printed.headers["edge-ldp-exit-code"]
         assert reply.headers["content-type"] == "application/vnd.apache.arrow.stream"
         table = pyarrow.ipc.open_stream(reply.content).read_all()
+        file = httpx.get(f"{console}/api/v1/{name}", params={**asked, "format": "parquet"})
+        assert file.headers["content-type"] == "application/vnd.apache.parquet"
+        read = pyarrow.parquet.read_table(pyarrow.BufferReader(file.content))
+        assert read.equals(table, check_metadata=True)
         for row, line in zip(rows, table.to_pylist(), strict=True):
             for column, value in row.items():
                 shown = json.dumps(value) if isinstance(value, list) else value
@@ -242,7 +247,7 @@ def test_openapi_names_what_can_be_asked(console: str) -> None:
         path = found["paths"][f"/api/v1/{name}"]["get"]
         told = {one["name"] for one in path["parameters"]}
         assert told == {*parameters(question), *(["format"] if question.rows else [])}
-        assert len(path["responses"]["200"]["content"]) == (3 if question.rows else 1)
+        assert len(path["responses"]["200"]["content"]) == (4 if question.rows else 1)
         assert not told & {"config", "json", "file", "help", "values", "picture"}
 
 

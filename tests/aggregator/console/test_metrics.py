@@ -61,6 +61,25 @@ def test_there_are_at_most_50_series_whatever_the_fleets_size(fleet: Fleet, cons
     )
 
 
+def test_who_asks_for_openmetrics_gets_it_as_prometheus_itself_reads_it(
+    console: str, tmp_path: Path
+) -> None:
+    wants = "application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.3"
+    reply, plain = (
+        httpx.get(f"{console}/metrics", headers={"accept": one}) for one in (wants, "text/plain")
+    )
+    assert reply.headers["content-type"].startswith("application/openmetrics-text; version=1.0.0")
+    assert plain.headers["content-type"].startswith("text/plain; version=0.0.4")
+    assert series(reply.text).keys() == series(plain.text).keys()
+    promtool = needs.program("promtool", "apt-get install --no-install-recommends prometheus")
+    timed = re.sub(r"^(edge_ldp.*)$", r"\1 1700000000", reply.text, flags=re.MULTILINE)
+    file = tmp_path / "metrics"
+    command = [promtool, "tsdb", "create-blocks-from", "openmetrics", str(file), str(tmp_path)]
+    for text, code in ((timed, 0), (timed.replace("# EOF\n", ""), 1)):
+        file.write_text(text)
+        assert subprocess.run(command, capture_output=True, check=False).returncode == code
+
+
 def test_the_dashboard_asks_for_metrics_that_there_are() -> None:
     there = {name.partition("{")[0] for name in series(metrics_text(FINE, {}, CONSOLE))}
     board = json.loads((ROOT / "config" / "grafana-dashboard.json").read_text())
@@ -99,7 +118,7 @@ def test_every_panel_of_the_dashboard_shows_something(console: str, tmp_path: Pa
     finally:
         process.terminate()
         process.wait(300)
-    assert len(rules) == RULES.read_text().count("alert:")
+    assert len(rules) == RULES.read_text().count("- alert:")
     assert {rule["health"] for rule in rules} <= {"ok", "unknown"}  # unknown: not its turn yet
 
 
