@@ -4,20 +4,31 @@ Measured on real homes, in the very windows and layouts that are listed (`period
 another one nothing is said but the bound. Source: docs/results/prying.md.
 """
 
-from collections.abc import Iterable
-from typing import Any
+from __future__ import annotations
 
-from agent.config import AgentConfig
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any
+
 from edge_ldp.period_sums.habits import (
     HABITS,
     MEASURED,
     REPORTS,
     SLOTS_A_DAY,
     HabitLeak,
+    leak_of_reports,
     leak_of_sums,
 )
+from edge_ldp.protocol.released import FIRST_SUMS_KEY
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from agent.config import AgentConfig
+    from agent.config.summed_streams import SumTerms
+
+WIDTH = 90
 _SLOT_S = 86_400 // SLOTS_A_DAY
+_USED = ("power", "apparent_power")  # of which habits were measured
 NOT_MEASURED = (
     "How well habits are found was not measured for this window and ε: what holds is ε itself, "
     "which adds up."
@@ -41,11 +52,8 @@ def habits_facts(config: AgentConfig) -> list[dict[str, Any]]:
         from agent.config.summed_streams import sum_terms  # noqa: PLC0415 (memory: who has sums)
 
         rows += [
-            (
-                f"sums of {t.name}",
-                leak_of_sums(t.layout.days, t.layout.cells, t.layout.block, t.scale),
-            )
-            for t in sum_terms(config).values()
+            (f"sums of {terms.name}", _of_sums(config, terms))
+            for terms in sum_terms(config).values()
         ]
     return [
         {"of": what, "found": dict(zip(HABITS, leak.found, strict=True))}
@@ -58,10 +66,37 @@ def habits_text(facts: Iterable[dict[str, Any]]) -> str:
     """Return the same as lines; "" where nothing was measured."""
     lines = ""
     for one in facts:
-        told = ", ".join(f"{habit} {share:.0%}" for habit, share in one["found"].items())
-        lines += f"\nOf a month's {one['of']} who knows your usual days tells rightly (50 %: a "
-        lines += f"guess):\n  {told}\n"
+        told = f"A month's {one['of']} tell {_words(tuple(one['found'].values()))}."
+        lines += "\n" + "\n".join(wrap(told, WIDTH)) + "\n"
     return lines
+
+
+def sums_words(config: AgentConfig, terms: SumTerms) -> str:
+    """Return what a month of such sums tells, beside reports; "" where it was not measured."""
+    stream, leak = config.streams[terms.key - FIRST_SUMS_KEY], _of_sums(config, terms)
+    if leak is None:
+        return ""
+    reports = leak_of_reports(stream.ceiling - stream.low)
+    return _words(leak.found, reports.found if reports else ())
+
+
+def _words(found: Sequence[float], reports: Sequence[float] = ()) -> str:
+    beside = [f" ({100 * share:.0f})" for share in reports] or [""] * len(HABITS)
+    rows = zip(HABITS, found, beside, strict=True)
+    told = ", ".join(f"{habit} {100 * share:.0f}{other}" for habit, share, other in rows)
+    usual = "; in brackets: by reports alone" if reports else ""
+    return (
+        "habits, to who knows your usual days. Of 100 pairs of months, one of them with the habit, "
+        f"he says so often rightly which (50: a guess{usual}): {told}"
+    )
+
+
+def _of_sums(config: AgentConfig, terms: SumTerms) -> HabitLeak | None:
+    """Return what was measured: of power alone, in quarter hours."""
+    stream, layout = config.streams[terms.key - FIRST_SUMS_KEY], terms.layout
+    if stream.quantity not in _USED or layout.slots_a_day != SLOTS_A_DAY:
+        return None
+    return leak_of_sums(layout.days, layout.cells, layout.block, terms.scale)
 
 
 def _of_reports(span: int) -> HabitLeak | None:

@@ -9,13 +9,13 @@ from math import exp, factorial, log, sqrt
 from textwrap import wrap
 from typing import Any
 
+from agent.commands.habits import WIDTH, sums_words
 from agent.commands.ledger_view import counted, span
 from agent.config import AgentConfig
 from agent.config.summed_streams import SumTerms, day_cost, sum_terms, window_cost
 from agent.curator.sums_journal import SumsJournal
 from agent.state.journal import Journal
 from edge_ldp.device.sums_frame import decode_sums
-from edge_ldp.period_sums.habits import HABITS, SLOTS_A_DAY, leak_of_reports, leak_of_sums
 from edge_ldp.protocol.released import FIRST_SUMS_KEY
 from edge_ldp.ratio import exact_epsilon
 from edge_ldp.service.home_time import local
@@ -23,8 +23,6 @@ from edge_ldp.service.home_time import local
 DAY_SECONDS = 86_400
 MONTH_DAYS = 28
 COSTS = ("a slot", "a window", "a day", "a period", "a year", "so far")
-_USED = ("power", "apparent_power")  # of which habits were measured
-_WIDTH = 90
 _NORMAL = 1.96  # of many sums' noise; of four it is 2 % more
 _MICRO = 10**6
 _KEPT = {
@@ -44,7 +42,7 @@ def check_facts(config: AgentConfig) -> dict[str, object]:
     for terms in sum_terms(config).values():
         found[f"sums of {terms.name}"] = _layout(terms)
         found[f"noise of {terms.name}"] = _noise(terms)
-        if words := leak_words(config, terms):
+        if words := sums_words(config, terms):
             found[f"told by {terms.name}"] = words
     return found | {"what runs": f"{_KEPT[config.device.keep or 'run']} ([device] keep)"}
 
@@ -98,7 +96,7 @@ def cost_text(rows: list[dict[str, Any]], config: AgentConfig) -> str:
         f"A window is any {counted(policy.window.slots, 'slot')} ({span(seconds)}); you allow "
         f"ε {whole:g} in it{ever}. A value may enter a sum and a report, and costs both."
     )
-    return "\n".join([*lines, *wrap(said, _WIDTH)]) + "\n"
+    return "\n".join([*lines, *wrap(said, WIDTH)]) + "\n"
 
 
 def _report_costs(config: AgentConfig) -> dict[str, Any]:
@@ -143,28 +141,9 @@ def told_of_sums(config: AgentConfig) -> list[str]:
             f"{upwards(cost['a slot']):.3g}, any {span(_slots(config) * layout.slot_seconds)} ε "
             f"{upwards(cost['a window']):.4g} at most, beside what reports cost."
         )
-        words = leak_words(config, terms)
+        words = sums_words(config, terms)
         told.append(f"{text} It tells {words}." if words else text)
     return told
-
-
-def leak_words(config: AgentConfig, terms: SumTerms) -> str:
-    """Return what is found of habits in a month of such sums; "" where it was not measured."""
-    stream, layout = config.streams[terms.key - FIRST_SUMS_KEY], terms.layout
-    if stream.quantity not in _USED or layout.slots_a_day != SLOTS_A_DAY:
-        return ""
-    leak = leak_of_sums(layout.days, layout.cells, layout.block, terms.scale)
-    if leak is None:
-        return ""
-    reports = leak_of_reports(stream.ceiling - stream.low)
-    beside = [""] * len(HABITS) if reports is None else [f" ({100 * x:.0f})" for x in reports.found]
-    rows = zip(HABITS, leak.found, beside, strict=True)
-    found = ", ".join(f"{habit} {100 * x:.0f}{other}" for habit, x, other in rows)
-    usual = "; in brackets: by reports alone" if reports else ""
-    return (
-        "habits, to who knows your usual days. Of 100 pairs of months, one of them with the habit, "
-        f"he says so often rightly which (50: a guess{usual}): {found}"
-    )
 
 
 def costs(config: AgentConfig, terms: SumTerms) -> dict[str, Fraction]:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent.commands import house
+from agent.commands.habits import habits_facts, habits_text, sums_words
 from agent.commands.sums_view import costs, give_or_take, upwards
 from agent.config.summed_streams import sum_terms
 from edge_ldp.period_sums.law import Noise, noise_half_width
@@ -43,6 +44,23 @@ def test_every_cost_is_rounded_up_and_a_day_is_counted_over_windows() -> None:
     }
     assert upwards(Fraction(1, 3)) == 0.333334
     assert Fraction(found["a slot"]) >= terms.per_slot
+
+
+@pytest.mark.parametrize("block_hours", [1, 2])
+def test_habits_are_told_of_layouts_that_were_measured_and_of_no_other(block_hours: int) -> None:
+    stream = 'mode = "sums"\n[streams.sums]\nshare = 1\ndays = 28\ncells = 24\nleast_b = 527_074\n'
+    stream += f"block_hours = {block_hours}"
+    config = make_config(Path("s.db"), window=(8, 97), ceiling=43_470, stream=stream)
+    (terms,) = sum_terms(config).values()
+    facts, words = habits_facts(config), sums_words(config, terms)
+    if block_hours > 1:
+        assert (facts, words, habits_text(facts)) == ([], "", "")
+    else:
+        assert [(one["of"], one["found"]["a week away"]) for one in facts] == [
+            ("sums of power", 0.61)
+        ]
+        assert "A month's sums of power tell habits, to who" in habits_text(facts)
+        assert "in brackets: by reports alone): a week away 61 (75)" in words
 
 
 @pytest.mark.parametrize("block", [1, 2, 4, 16, 24])
