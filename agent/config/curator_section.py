@@ -1,15 +1,15 @@
 """The [curator] table: what its owner allows a published stream to cost, and how it is made."""
 
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated, Literal
 
+from edge_ldp.service.table_class import table_class
 from edge_ldp.service.typed_table import Range
 
 Epsilon = Decimal | int
 
 
-@dataclass(frozen=True, slots=True)
+@table_class(frozen=True, slots=True)
 class CuratorTable:
     """[curator]: one stream under central DP, event-level ε. B is each stream's `ceiling`.
 

@@ -4,7 +4,7 @@ A file is named by its path, or as `credential:NAME`: then it lies in the direct
 gives the service alone (LoadCredential=, LoadCredentialEncrypted=), and its mode says nothing.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,6 +12,7 @@ from agent.config.sections import AgentConfig, TapTable
 from agent.errors import ConfigError
 from agent.meters.section import AccessTable, MeterTable
 from edge_ldp.service.broker_table import BrokerTable
+from edge_ldp.service.table_class import table_class
 
 MAX_PASSWORD_MODE = 0o077
 CREDENTIAL = "credential:"
@@ -21,7 +22,7 @@ SECRET = ("key_file", "password_file", "token_file")
 _NOT_PLACED = "a systemd service with LoadCredential= of that name, or the path of a file"
 
 
-@dataclass(frozen=True, slots=True)
+@table_class(frozen=True, slots=True)
 class Secrets:
     """The passwords of the broker that reports go to, and of the household's own."""
 

@@ -8,7 +8,7 @@ agent/claims/lifetime.py; [sending] agent/claims/delivery.py; [[streams]] agent/
 its sums edge_ldp/period_sums.
 """
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from decimal import Decimal
 from fractions import Fraction
 from hashlib import sha256
@@ -24,6 +24,7 @@ from edge_ldp.protocol.plan_bounds import PlanBounds
 from edge_ldp.ratio import Ratio, floor_ratio
 from edge_ldp.service.broker_table import BrokerTable, Host, Port
 from edge_ldp.service.clock import Clock
+from edge_ldp.service.table_class import table_class
 from edge_ldp.service.typed_table import Form, Range, Text
 
 _SHAPE = PlanBounds()
@@ -45,7 +46,7 @@ Instant = Annotated[float, Range(ge=0, le=1 << 36)]
 Discovery = Annotated[str, Form(r"[a-zA-Z0-9_-]{1,64}", "1 to 64 of a-z A-Z 0-9 _ -")]
 
 
-@dataclass(frozen=True, slots=True)
+@table_class(frozen=True, slots=True)
 class DeviceTable:
     """[device]: who this is, and the file that holds its ledger and outbox.
 
@@ -60,7 +61,7 @@ class DeviceTable:
     keep: Literal["run", "disk"] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@table_class(frozen=True, slots=True)
 class TapTable:
     """[tap]: raw readings to the household's own broker. No such table: nothing of the kind.
 
@@ -84,7 +85,7 @@ class TapTable:
         return self.port or (8883 if self.tls else 1883)
 
 
-@dataclass(frozen=True, slots=True)
+@table_class(frozen=True, slots=True)
 class ShareTable:
     """[share]: what the meter sends, to readers of the household's own. No such table: nothing.
 
@@ -96,7 +97,7 @@ class ShareTable:
     readers: tuple[Text, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@table_class(frozen=True, slots=True)
 class PageTable:
     """[page]: what left this house, to look at (docs/security.md). No such table: no page.
 
@@ -109,7 +110,7 @@ class PageTable:
     hosts: tuple[Host, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@table_class(frozen=True, slots=True)
 class PlansTable:
     """[plans]: public keys, as `edge-ldp keys make` shows them; then only signed plans are taken.
 
@@ -119,7 +120,7 @@ class PlansTable:
     keys: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@table_class(frozen=True, slots=True)
 class ClockTable:
     """[clock]: `trust` "kernel" waits for a synchronised clock; the rest serves simulations."""
 
@@ -138,7 +139,7 @@ class ClockTable:
         return Clock(self.origin_s, self.started_s, self.rate)
 
 
-@dataclass(frozen=True, slots=True)
+@table_class(frozen=True, slots=True)
 class WindowTable:
     """[policy.window]: at most `reports` in any `slots` consecutive slots, all streams together.
 
@@ -150,7 +151,7 @@ class WindowTable:
     slots: Positive = 97
 
 
-@dataclass(frozen=True, slots=True)
+@table_class(frozen=True, slots=True)
 class ShapeTable:
     """[policy.plans]: how sharply plans may ask (edge_ldp.protocol.plan_bounds, docs/privacy.md).
 
@@ -174,7 +175,7 @@ class ShapeTable:
         return PlanBounds(**{**values, "survey_share": Fraction(self.survey_share)})
 
 
-@dataclass(frozen=True, slots=True)
+@table_class(frozen=True, slots=True)
 class LifetimeTable:
     """[policy.lifetime]: at most so many reports ever, or so much ε in all; then silence."""
 
@@ -182,7 +183,7 @@ class LifetimeTable:
     epsilon: Decimal | int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@table_class(frozen=True, slots=True)
 class PolicyTable:
     """[policy]: what the owner allows. No message can change it."""
 
@@ -194,7 +195,7 @@ class PolicyTable:
     lifetime: LifetimeTable | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@table_class(frozen=True, slots=True)
 class SumsTable:
     """[streams.sums]: `share` of the window's ε goes to this stream's sums.
 
@@ -214,7 +215,7 @@ class SumsTable:
     least_share: Annotated[Decimal, Range(ge=0, le=1)] = Decimal("0.25")
 
 
-@dataclass(frozen=True, slots=True)
+@table_class(frozen=True, slots=True)
 class StreamTable:
     """[[streams]]: one quantity of a meter and the range its owner considers possible.
 
@@ -251,7 +252,7 @@ class StreamTable:
         return f"{self.source} (stream {self.name})"
 
 
-@dataclass(frozen=True, slots=True)
+@table_class(frozen=True, slots=True)
 class SendingTable:
     """[sending]: pace and limits of delivery, in the clock's seconds.
 
@@ -269,7 +270,7 @@ class SendingTable:
     in_flight: Annotated[int, Range(ge=1, le=100)] = 10
 
 
-@dataclass(frozen=True, slots=True)
+@table_class(frozen=True, slots=True)
 class AgentConfig:
     """The whole file. `policies` and `window` are what the cores work with.
 

@@ -1,12 +1,13 @@
 """The [meter] table of the agent's file: the line, the protocol, and what only one protocol has."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
 from agent.meters.port_names import fault_of, shown, source_of
 from agent.meters.protocols import MODELS, PLUG_IN, PLUG_IN_LINE, PROTOCOLS, SIGN_ON_LINE, Line
 from agent.meters.reading import UNITS
+from edge_ldp.service.table_class import table_class
 from edge_ldp.service.typed_table import Form, Range, Text
 
 PUSHED_S = 10
@@ -31,7 +32,7 @@ Quantity = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@table_class(frozen=True, slots=True)
 class FieldTable:
     """[[meter.fields]]: one number of a line, by name or by column from 1, times scale."""
 
@@ -42,7 +43,7 @@ class FieldTable:
     scale: Decimal | int = 1
 
 
-@dataclass(frozen=True, slots=True)
+@table_class(frozen=True, slots=True)
 class AccessTable:
     """[meter.access]: how a page or a broker lets us in, and how we know that it is the right one.
 
@@ -57,7 +58,7 @@ class AccessTable:
     certificate: Pin | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@table_class(frozen=True, slots=True)
 class MeterTable:
     """[meter], or one of [[meters]]: the line, what is spoken on it, whose clock dates a telegram.
 
