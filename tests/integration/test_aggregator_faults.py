@@ -7,13 +7,20 @@ import signal
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import redirect_stdout
+from contextlib import closing, redirect_stdout
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from aggregator.commands.common import EXIT_VIOLATED
+from aggregator.counting.tally import MOST, Tally
 from aggregator.main import main
 from aggregator.store.sqlite.reader import SqliteReader
+from aggregator.store.sqlite.store import SqliteStore
+from tests.aggregator.store_contract import changes, commit
+from tests.aggregator.tallies import count_batches
 from tests.integration.aggregator_bench import (
     CLOCK_RATE,
     STREAM,
@@ -143,6 +150,33 @@ async def test_late_reports_of_a_closed_bucket_change_no_published_figure_AGG_18
     await assert_counts_are_right(aggregator, wire, rejected=10)
     await wire.settle()  # the receipt covers them: they are not sent for ever
     assert aggregator.refused()["late"] == 2
+
+
+async def test_counts_at_the_integers_end_make_no_sum_negative_AGG_23(
+    open_wire: OpenWire, aggregator: Aggregator
+) -> None:
+    wire = await open_wire()
+    plan = await wire.plan()
+    (device,) = wire.add(1, plan)
+    codes = range(plan.stream_mechanism.code_count, plan.stream_mechanism.code_count + 2)
+    await wire.send([device.make(codes)])
+    await until(lambda: aggregator.counted() == 2)
+    assert aggregator.end(signal.SIGTERM) == 0
+    one = count_batches([((STREAM, plan.epoch, 0, 0), 1, np.array([9, 9]), np.array(codes))])
+    ((where, part),) = one.parts.items()
+    with closing(SqliteStore.open(aggregator.store)) as store:
+        commit(store, changes(tally=Tally({where: replace(part, counts=np.array([MOST, MOST]))})))
+    aggregator.start()
+    await wire.send([device.make(codes)])
+    await until(lambda: aggregator.accounts()[device.name].counted == 4)
+    printed = io.StringIO()
+    with redirect_stdout(printed):
+        code = main(["completeness", "-c", str(aggregator.config), "--exact", "--json"])
+    told = json.loads(printed.getvalue())
+    assert code == EXIT_VIOLATED
+    assert told["counts"][0]["in_counts"] == 2 * MOST  # they stay there
+    assert told["totals"]["counted"] == 4
+    assert "-" not in "".join(told["violations"])
 
 
 def published(aggregator: Aggregator) -> dict[str, object]:
