@@ -14,6 +14,7 @@ from tests.agent.samples import DEVICE, SLOT_S, T0, StillClock, make_plan
 from tests.agent.state.device_bench import Bench, receipt, restored, saved
 
 DAY_S = 86_400
+BACK_SLOTS, LIVED_SLOTS = 40, 5  # how far the clock of a copy goes back, and what it lives then
 
 
 @pytest.fixture(scope="module")
@@ -32,9 +33,10 @@ def running(tmp_path: Path) -> Bench:
 
 
 def gone_back(tmp_path: Path, signer: Signer | None) -> tuple[Bench, Receipt, set[int]]:
-    """Return a state copied, 50 slots on, restored with the clock before the newest report.
+    """Return a state copied, 50 slots on or more, restored with the clock before the newest report.
 
-    With the receipt of all that was made, and the slots of the life that is gone.
+    With the receipt of all that was made, and the slots of the life that is gone. A receipt of
+    nothing later than the clock would tell no copy where both lives used the same slots.
     """
     ring = None if signer is None else keyring([signer.public])
     bench = Bench(tmp_path / "state" / "s.db", window=(8, 97), keyring=ring)
@@ -44,13 +46,16 @@ def gone_back(tmp_path: Path, signer: Signer | None) -> tuple[Bench, Receipt, se
     place = saved(bench, tmp_path / "copy")
     before = set(bench.made)
     bench.live(50)
-    while not (other_life := {slot for slot, _ in set(bench.made) - before}):
+    while (
+        max(other_life := {slot for slot, _ in set(bench.made) - before}, default=0)
+        <= bench.device.slot - BACK_SLOTS + LIVED_SLOTS
+    ):
         bench.live(10)
     (account,) = bench.status.streams
     heard = receipt(account.next - 1, series=account.series, last=max(other_life))
     restored(bench, place)
-    bench.clock.step(-40 * SLOT_S)
-    bench.live(5)
+    bench.clock.step(-BACK_SLOTS * SLOT_S)
+    bench.live(LIVED_SLOTS)
     return bench, heard, other_life
 
 
