@@ -68,13 +68,14 @@ def test_it_is_used_as_a_dataclass_is(name: str) -> None:
     assert used(OURS, USES[name]) == used(THEIRS, USES[name])
 
 
-def test_no_text_is_compiled_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_method_is_compiled_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is why there is such a thing: dataclasses compile six methods of each class."""
-    texts: list[object] = []
+    texts: list[str] = []
     real = builtins.exec
 
-    def told(text: Any, *rest: Any) -> None:
-        texts.append(text)
+    def told(text: str, *rest: Any) -> None:
+        if "self" in text:  # from Python 3.13 on there is a text with no method in it, too
+            texts.append(text)
         real(text, *rest)
 
     monkeypatch.setattr(dataclasses, "exec", told, raising=False)
