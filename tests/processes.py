@@ -3,6 +3,7 @@
 import os
 import select
 import signal
+import socket
 import subprocess
 from collections.abc import Sequence
 from contextlib import suppress
@@ -17,6 +18,21 @@ def run_told(
     return subprocess.run(
         words, check=check, timeout=timeout, capture_output=True, text=True, **more
     )
+
+
+def answers(port: int) -> bool:
+    """Say whether a broker of this machine does what it is told, by MQTT or TLS.
+
+    It listens before it minds signals: a SIGHUP in between ends it, or is lost under nohup. Pings
+    before a greeting it refuses as soon as it reads them.
+    """
+    with socket.socket() as sock:
+        if sock.connect_ex(("127.0.0.1", port)):
+            return False
+        with suppress(ConnectionError):
+            sock.sendall(b"\xc0\0" * 8)
+            sock.recv(1)
+    return True
 
 
 def children(pid: int) -> list[int]:

@@ -34,7 +34,7 @@ from tests.aggregator.commands.test_query import two_feeders
 from tests.aggregator.engines import Engine
 from tests.aggregator.fakes import CONFIG
 from tests.forked import Forked
-from tests.processes import run_told
+from tests.processes import answers, run_told
 from tests.unprivileged import close_to_others, told_to_nobody
 
 if TYPE_CHECKING:
@@ -229,16 +229,11 @@ def serving(desk: Desk) -> Iterator[subprocess.Popen[bytes]]:
     with started([needs.program("mosquitto"), "-c", str(file)], subprocess.DEVNULL) as broker:
         deadline = time.monotonic() + PROCESS_S
         for port in map(int, re.findall(r"^listener (\d+)", file.read_text(), re.MULTILINE)):
-            while not listens(port):
+            while not answers(port):
                 assert broker.poll() is None
                 assert time.monotonic() < deadline
                 time.sleep(0.02)
         yield broker
-
-
-def listens(port: int) -> bool:
-    with socket.socket() as sock:
-        return sock.connect_ex(("127.0.0.1", port)) == 0
 
 
 @contextmanager

@@ -35,8 +35,8 @@ from tests import needs
 from tests.disk import place
 from tests.integration.conftest import free_port
 from tests.integration.test_first_hour_operator import PAGE, commands_of
+from tests.processes import answers
 
-HOST = "127.0.0.1"
 START_S = 300
 LOCAL, LOCAL_6 = "0100007F", "00000000000000000000000001000000"  # 127.0.0.1 and ::1
 
@@ -69,7 +69,7 @@ class Fleet:
         return self.run("devices", verb, "-c", str(self.config), *rest, code=code)
 
     def start(self, ports: list[int]) -> None:
-        """Start the broker, and wait until it listens."""
+        """Start the broker, and wait until it answers."""
         file = self.config.parent / "broker" / "mosquitto.conf"
         command = [needs.program("mosquitto"), "-c", str(file)]
         self._process = subprocess.Popen(
@@ -77,7 +77,7 @@ class Fleet:
         )
         deadline = time.monotonic() + START_S
         for port in ports:
-            while not listens(port):
+            while not answers(port):
                 assert self._process.poll() is None
                 assert time.monotonic() < deadline
                 time.sleep(0.02)
@@ -88,11 +88,6 @@ class Fleet:
             self._process.terminate()
             self._process.wait(START_S)
         shutil.rmtree(self.place)
-
-
-def listens(port: int) -> bool:
-    with socket.socket() as sock:
-        return sock.connect_ex((HOST, port)) == 0
 
 
 def listening(port: int) -> set[str]:

@@ -550,9 +550,8 @@ async def test_dead_at_any_step_of_issuing_it_goes_on_with_the_same_plan_or_a_la
 
 
 async def test_AGG_35_an_epsilon_changed_in_the_file_is_told_wherever_one_looks(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    bench: Bench, caplog: pytest.LogCaptureFixture
 ) -> None:
-    bench = Bench(tmp_path / "a.db")
     caplog.set_level(logging.WARNING)
     for epsilon in (1, 1, 2, 4, "0.5"):
         stream = replace(bench.stream, epsilon=Decimal(epsilon))
