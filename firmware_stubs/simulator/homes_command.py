@@ -56,6 +56,7 @@ EXIT_USAGE = 2
 WHOLE, REHEARSED = (400, 49), (50, 28)  # homes, days
 LEAST_RATE = 100
 LATEST_S = 4_102_444_800  # 2100: a clock that ran away
+LAYOUT = "DAYS[/CELLS[/OFFSET_S[/BLOCK_HOURS]]]"
 DESCRIPTION = """\
 A fleet of simulated homes on one MQTT connection. At the end of each simulated day every home's
 readings of that day are randomised under the plan in force and sent as one frame; a frame is kept
@@ -283,14 +284,11 @@ def _positive(text: str) -> int:
 
 
 def _layout(text: str) -> tuple[int, int, int, int]:
-    given = [*text.split("/"), "", "", ""]
-    days, cells, offset_s, block_hours, *_ = given
-    return (
-        _positive(days),
-        _positive(cells or "1"),
-        int(offset_s or 0),
-        _positive(block_hours or "1"),
-    )
+    given, usual = text.split("/"), ("", "1", "0", "1")
+    if len(given) > len(usual) or not all(one.isdecimal() for one in given):
+        raise argparse.ArgumentTypeError(f"expected {LAYOUT}, whole numbers")
+    days, cells, offset_s, block_hours = (*given, *usual[len(given) :])
+    return _positive(days), _positive(cells), int(offset_s), _positive(block_hours)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -318,8 +316,7 @@ def parser() -> argparse.ArgumentParser:
     add("--days", type=_positive, metavar="N", help=days)
     add("--data", default="swiss", metavar="swiss|FILE.npz:NAME", help="integers (homes, slots)")
     add("--epsilon", default="1", metavar="E", help="what every owner allows for one report")
-    form = "DAYS[/CELLS[/OFFSET_S[/BLOCK_HOURS]]]"
-    add("--sums", type=_layout, metavar=form, help="homes release sums besides")
+    add("--sums", type=_layout, metavar=LAYOUT, help="homes release sums besides")
     add("--sums-epsilon", default="8", metavar="E", help="of sums, in any 97 slots (8)")
     add("--low", type=int, default=0, metavar="W", help="least value the owners allow")
     add("--ceiling", type=int, default=43_470, metavar="W", help="largest value they allow")

@@ -464,6 +464,7 @@ def test_simulate_names_its_kinds(capsys: pytest.CaptureFixture[str]) -> None:
     [
         (["--homes", "0"], "expected a whole number above 0"),
         (["--days", "-1"], "expected a whole number above 0"),
+        (["--sums", "1/1/0/1/9"], "expected DAYS[/CELLS[/OFFSET_S[/BLOCK_HOURS]]], whole numbers"),
         (["--password-file", "none"], "No such file"),
     ],
 )
