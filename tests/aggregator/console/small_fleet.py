@@ -196,14 +196,16 @@ def add_curated(fleet: Fleet, plan: Plan, devices: Sequence[str], count: int) ->
         send(fleet, plan, [Message(topic("demo", "stream", device), encode_released(frame))])
 
 
-def add_sums(fleet: Fleet, plan: Plan, devices: Sequence[str], days: int) -> None:
+def add_sums(
+    fleet: Fleet, plan: Plan, devices: Sequence[str], days: int, *, scale: int = 61_000
+) -> None:
     """Let devices release sums of so many days in four parts, the last that are over."""
     last = END_S // DAY_S - 1
     for at, device in enumerate(devices):
         for batch in range(1, days + 1):
             y = tuple((24 * (400 + 100 * part) + (at * 37 + batch) % 50 * 100) for part in range(4))
             frame = SumsFrame(
-                *(0, 9, batch, last - days + batch, SLOT_S, 1, 4, 1, 0, 0, 5000, 61_000),
+                *(0, 9, batch, last - days + batch, SLOT_S, 1, 4, 1, 0, 0, 5000, scale),
                 *("W", "power", (24,) * 4, y),
             )
             send(fleet, plan, [Message(topic("demo", "report", device), encode_sums(frame))])

@@ -1,22 +1,25 @@
 """Homes' own sums on the stream's page: beside reports, each number the command's."""
 
 import csv
+import re
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Page, expect
 
 from tests.aggregator.console.conftest import PATIENCE_MS
 from tests.aggregator.console.small_fleet import (
+    Fleet,
     add_plans,
     add_reports,
     add_sums,
     make_fleet,
     serving,
 )
-from tests.aggregator.console.test_pages import CELLS_SHOWN, looking, serious, shoot
+from tests.aggregator.console.test_pages import CELLS_SHOWN, looking, serious, shoot, value
 
 HOMES = 12
 NARROW = {"width": 390, "height": 844}
@@ -36,7 +39,7 @@ def test_sums_stand_beside_reports_and_say_what_a_liar_moves_REP_17(
     fleet = make_fleet(tmp_path)
     plan = add_plans(fleet, 2)
     add_reports(fleet, plan, {"north": HOMES}, 2)
-    add_sums(fleet, plan, [f"north-{at:04d}" for at in range(HOMES)], 2)
+    add_sums(fleet, plan, [f"north-{at:04d}" for at in range(HOMES)], 2, scale=610)
     answer = fleet.json("query", "--no-density")
     ((_, printed),) = fleet.ask(
         ["aggregator", "query", "-c", str(fleet.file), "--mode", "sums", "--csv"]
@@ -61,8 +64,8 @@ def test_sums_stand_beside_reports_and_say_what_a_liar_moves_REP_17(
             f"{at:02}:00 to {(at + 6) % 24:02}:00 UTC" for at in (0, 6, 12, 18)
         ]
         said = page.locator("#sums-said")
-        better = {"sums": "homes' own sums", "local": "reports"}[answer["mode"]]
-        expect(said).to_contain_text(f"the mean by {better}.")
+        assert answer["mode"] == "sums"
+        expect(said).to_contain_text("the mean by homes' own sums.")
         moved = f"move the mean of all by {sums['whole']['mean_sway']:,.1f} W (n·R + 56b"
         expect(said).to_contain_text(moved)
         assert serious(page) == []
@@ -72,9 +75,35 @@ def test_sums_stand_beside_reports_and_say_what_a_liar_moves_REP_17(
         expect(lines).to_have_count(len(every), timeout=PATIENCE_MS)
         assert page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]
         shoot(page, "sums-phone")
+        _look_at_tiles(page, fleet)
         text = httpx.get(f"{address}/api/v1/sums", params={"format": "csv"}).text
     given = list(csv.DictReader(text.splitlines()))
     kept = list(csv.DictReader(printed.splitlines()))
     for one in ("mean", "low", "high", "full_kwh", "coverage"):
         assert [row[one] for row in given] == [row[one] for row in kept]
     assert given[0]["group"] == "whole"
+
+
+def _look_at_tiles(page: Page, fleet: Fleet) -> None:
+    """Yesterday is told by the sums of it, which are narrower; today has reports alone."""
+    page.goto("/")
+    row = _best_of(page, fleet, "yesterday")
+    told = page.locator("#day-yesterday .pm")
+    expect(told).to_have_text(re.compile(r"± [0-9.,]+ kWh, by homes' sums$"))
+    shown = float(re.sub(r"[^0-9.]", "", told.inner_text().partition(" kWh")[0]))
+    half = (row["energy_kwh_high"] - row["energy_kwh_low"]) / 2
+    assert shown == pytest.approx(half, rel=0.051)  # two digits are shown
+    _best_of(page, fleet, "today")
+    expect(page.locator("#day-today .pm")).to_have_text(re.compile(r"kWh$"))
+
+
+def _best_of(page: Page, fleet: Fleet, name: str) -> Any:
+    """Return what the command answers for a tile's time, whose total the tile shows."""
+    total = value(page, f'#day-{name} [data-cell="total"]')
+    query = str(page.locator(f"#day-{name}").get_attribute("data-query")).partition("?")[2]
+    asked = dict(parse_qsl(query))
+    times = (f"--{end}={asked[end]}" for end in ("since", "until"))
+    best = fleet.json("query", "--no-density", *times)["best"]
+    assert best["mode"] == {"yesterday": "sums", "today": "local"}[name]
+    assert total == best["energy_kwh"]
+    return best
