@@ -1,17 +1,19 @@
 """Whether the 95 % of homes' own sums is 95 %: readings added up once, noise drawn 4,000 times.
 
-Figure: one layout and question of 28 days (28 sums of a day, 4 of a week, one of all of the ε or of
-half of it; 6 and 24 cells, the latter also in blocks of 4 hours); x: how many homes. Noise is drawn
-by the device's own sampler from the operating system's entropy, so figures differ a little from run
-to run. All parts of a day share a seed's noise, so that each is on trial in every seed. A value of
-an hour or half an hour stands for its quarter hours. Homes join, leave and miss slots.
+Figure: one layout and question of 28 days (28 sums of a day as shipped, together and each alone; 4
+of a week, one of all of the ε or of half of it; 6 and 24 cells, the latter also in blocks of 4
+hours); x: how many homes. Noise is drawn by the device's own sampler from the operating system's
+entropy, so figures differ a little from run to run. Parts of a day, and questions one after the
+other that need as much noise, share it: each is on trial in every seed. A value of an hour or half
+an hour stands for its quarter hours. Homes join, leave and miss slots.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from math import sqrt
+from itertools import product
+from math import prod, sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,7 +28,7 @@ from studies.evaluate.study import Panel, Study, Task
 from studies.evaluate.sums.fleet import fleet_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -39,19 +41,21 @@ DAYS, SLOTS_A_DAY, SLOT_S = 28, 96, 900
 WINDOW, EPSILON = 97, 8
 SEEDS, QUICK_SEEDS = 4_000, 200
 HOMES = (30, 100, 400)
-MOST_OF_DAYS = 100  # homes that release every day: 28 times the noise of a month
+SHIPPED = 6  # ε of the daily sums that invitations ask for; 2 reports have the rest
 _Z = 1.959963984540054
+_AT_ONCE = 1 << 22  # noises that are added and folded at a time
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A layout, and which share of the window's ε it has, as 1 / `part`."""
+    """A layout and its ε in any 97 slots; `apart`: of each period alone, not of all together."""
 
     name: str
     days: int
     cells: int
     block: int = 1
-    part: int = 1
+    epsilon: int = EPSILON
+    apart: bool = False
 
     @property
     def layout(self) -> PeriodLayout:
@@ -59,15 +63,21 @@ class Asked:
         return PeriodLayout(SLOT_S, self.days, self.cells, 0, self.block)
 
     def scale(self, span: int) -> int:
-        """Return the noise's scale, of that share of ε 8 in any 97 slots."""
-        return scale_for(self.layout, WINDOW, span, EPSILON) * self.part
+        """Return the noise's scale."""
+        return scale_for(self.layout, WINDOW, span, self.epsilon)
+
+    def questions(self, periods: int) -> Iterator[tuple[slice, int]]:
+        """Return which periods and which cell each question adds up."""
+        each = [slice(at, at + 1) for at in range(periods)] if self.apart else [slice(periods)]
+        return product(each, range(self.cells))
 
 
 ASKED = (
-    Asked("total-days", 1, 1),
+    Asked("shipped-days", 1, 1, epsilon=SHIPPED),
+    Asked("shipped-a-day", 1, 1, epsilon=SHIPPED, apart=True),
     Asked("total-weeks", 7, 1),
+    Asked("total-month-half", 28, 1, epsilon=EPSILON // 2),
     Asked("total-month", 28, 1),
-    Asked("total-month-half", 28, 1, part=2),
     Asked("parts", 28, 6),
     Asked("hours", 28, 24),
     Asked("hours-in-blocks", 28, 24, block=4),
@@ -81,35 +91,33 @@ def tasks(data: Sequence[Values], options: Options) -> list[Task]:
     return [
         Task(asked.name, values.name, "", float(homes), seeds)
         for values in data
-        for asked in ASKED
         for homes in HOMES
-        if homes <= MOST_OF_DAYS or asked.days > 1
+        for asked in ASKED
     ]
 
 
 def measure(task: Task, values: Values) -> Mapping[str, float]:
-    """Return the share of intervals that held, over cells and of the worst and best, and widths.
+    """Return the share of intervals that held, over questions, of the worst and best, and widths.
 
     `half_width` over the mean; `of_law`: over 1.96·√(Σ 2b²), without folding.
     """
     asked, homes, seeds = BY_NAME[task.figure], int(task.x), task.seed
     sums, counts = summed(values, asked, homes)  # homes × periods × cells
     scale = asked.scale(values.ceiling - values.low)
-    noise = drawn(asked, scale, homes * sums.shape[1], seeds).reshape(seeds, homes, -1, asked.block)
-    law = _Z * sqrt(homes * sums.shape[1] * cell_variance(scale, asked.block))
+    noise = drawn(scale, (seeds, *sums.shape[:2], asked.block))
+    law = _Z * sqrt(cell_variance(scale, asked.block))
     held, halves, errors, ratios = [], [], [], []
-    for cell in range(asked.cells):
-        truth, slots = float(sums[:, :, cell].sum()), int(counts[:, :, cell].sum())
-        y = sums[None, :, :, cell] + noise[:, :, :, cell % asked.block]
-        total, variance = folded_sums(y, scale, asked.block)
-        half = _Z * np.sqrt(variance)
-        if asked.block == 1:
-            check(scale, y[0], float(total[0]), float(half[0]))
-        ratios.append(float(half.mean()) / law)
-        held.append(float((np.abs(total - truth) <= half).mean()))
-        mean = truth / slots + values.low
-        halves.append(float(half.mean()) / slots / abs(mean))
-        errors.append(float((total - truth).mean()) / slots / abs(mean))
+    for periods, cell in asked.questions(sums.shape[1]):
+        true = sums[:, periods, cell]
+        slots = int(counts[:, periods, cell].sum())
+        size = abs(float(true.sum()) + values.low * slots)  # slots times the mean
+        if not size:
+            continue  # nobody was there, or used anything: no share of it
+        total, half = _answers(true, noise[:, :, periods, cell % asked.block], scale, asked.block)
+        ratios.append(float(half.mean()) / law / sqrt(true.size))
+        held.append(float((np.abs(total - true.sum()) <= half).mean()))
+        halves.append(float(half.mean()) / size)
+        errors.append(float((total - true.sum()).mean()) / size)
     return {
         "coverage": float(np.mean(held)),
         "least": min(held),
@@ -135,18 +143,28 @@ def summed(values: Values, asked: Asked, homes: int) -> tuple[Ints, Ints]:
     return sums, counts
 
 
-def drawn(asked: Asked, scale: int, many: int, seeds: int) -> Ints:
-    """Return noise of a release's one block, by the device's sampler."""
-    return _noise(asked.block, scale, many * seeds)
-
-
 @lru_cache(maxsize=1)
-def _noise(block: int, scale: int, many: int) -> Ints:
-    draw = system_draw()
+def drawn(scale: int, shape: tuple[int, int, int, int]) -> Ints:
+    """Return noise of seeds × homes × periods × the cells of a block, by the device's sampler."""
+    draw, block = system_draw(), shape[-1]
+    many = prod(shape[:-1])
     if block == 1:
-        return np.fromiter((integer_laplace(scale, draw) for _ in range(many)), np.int64, many)
-    found = (one for _ in range(many) for one in block_laplace(scale, block, draw))
-    return np.fromiter(found, np.int64, many * block)
+        each = (integer_laplace(scale, draw) for _ in range(many))
+    else:
+        each = (one for _ in range(many) for one in block_laplace(scale, block, draw))
+    return np.fromiter(each, np.int64, many * block).reshape(shape)
+
+
+def _answers(true: Ints, noise: Ints, scale: int, block: int) -> tuple[Floats, Floats]:
+    """Return each seed's total and half-width of what homes × periods release, one checked."""
+    step = max(1, _AT_ONCE // true.size)
+    parts = [true + noise[at : at + step] for at in range(0, len(noise), step)]
+    folded = [folded_sums(y, scale, block) for y in parts]
+    total, variance = (np.concatenate(each) for each in zip(*folded, strict=True))
+    half = _Z * np.sqrt(variance)
+    if block == 1:
+        check(scale, parts[0][0], float(total[0]), float(half[0]))
+    return total, half
 
 
 def folded_sums(y: Ints, scale: int, block: int) -> tuple[Floats, Floats]:
@@ -178,7 +196,7 @@ def _panels() -> tuple[Panel, ...]:
 STUDY = Study(
     name="period-sums",
     about="totals and parts of the day from homes' own sums: whether their 95 % intervals hold",
-    version=1,
+    version=2,
     data=("homes",),
     tasks=tasks,
     measure=measure,

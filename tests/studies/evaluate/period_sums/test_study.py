@@ -31,14 +31,20 @@ VALUES = Values("made", READINGS, 0, 43_470, "W", "made up", homes=40, slots_per
 def test_every_question_is_asked_of_every_number_of_homes_with_4_000_seeds() -> None:
     found = tasks([VALUES], Options())
     asked = {(task.figure, int(task.x)) for task in found}
-    assert asked == {(one.name, n) for one in ASKED for n in HOMES} - {("total-days", 400)}
+    assert asked == {(one.name, n) for one in ASKED for n in HOMES}
     assert {task.seed for task in found} == {SEEDS} == {4000}
 
 
 @pytest.mark.parametrize("asked", ASKED, ids=lambda one: one.name)
-def test_scales_are_those_of_epsilon_8_in_any_97_slots(asked: Asked) -> None:
-    plain = {1: 527_074, 4: 152_145}[asked.block]
-    assert asked.scale(43_470) == plain * asked.part
+def test_scales_are_those_of_their_epsilon_in_any_97_slots(asked: Asked) -> None:
+    known = {(8, 1): 527_074, (6, 1): 702_765, (4, 1): 1_054_148, (8, 4): 152_145}
+    assert asked.scale(43_470) == known[asked.epsilon, asked.block]
+
+
+def test_daily_sums_are_on_trial_together_and_each_alone() -> None:
+    assert list(BY_NAME["shipped-days"].questions(28)) == [(slice(28), 0)]
+    alone = list(BY_NAME["shipped-a-day"].questions(28))
+    assert alone == [(slice(at, at + 1), 0) for at in range(28)]
 
 
 def test_sums_are_of_the_homes_slots_that_are_there() -> None:
@@ -73,7 +79,7 @@ def test_folding_is_the_librarys() -> None:
     assert (wide == 40 * cell_variance(scale, 4)).all()
 
 
-@pytest.mark.parametrize("name", ["total-weeks", "parts", "hours-in-blocks"])
+@pytest.mark.parametrize("name", ["total-weeks", "shipped-a-day", "parts", "hours-in-blocks"])
 def test_an_interval_is_never_wider_than_the_law_nor_narrower_than_folding_makes_it(
     name: str,
 ) -> None:
