@@ -73,10 +73,10 @@ PUBLIC = {
         perturb_oracle_many
     """,
     "studies.baselines": """
-        ContinuousWave cfo continuous_wave grr haar_hrr hrr_supports prefers_grr
+        ContinuousWave cfo continuous_wave grr haar_hrr
     """,
     "studies.evaluate": """
-        Masses SumErrors ks mean_error quantile_error query_pairs range_error sum_errors
+        Masses SumErrors ks mean_error quantile_error query_pairs range_error
         variance_error w1
     """,
     "studies.tuning": """

@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from edge_ldp.checks import SUPPORTS, finite, integer_in, taking
+from edge_ldp.checks import SUPPORTS, taking
 from edge_ldp.estimate.density import Density, category_edges, density
 from edge_ldp.estimate.norm_sub import norm_sub
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from numpy.typing import ArrayLike
 
     from edge_ldp.estimate.pure import Supports
@@ -28,12 +26,3 @@ def cfo(given: Supports, *, edges: ArrayLike | None = None) -> Density:
     """
     mass = norm_sub(given.frequencies())
     return density(mass, category_edges(given.size, edges), n=given.n)
-
-
-@taking(bins=integer_in(least=1), ratio=finite(least=1))
-def prefers_grr(bins: int, ratio: float | Fraction) -> bool:
-    """Say whether GRR's variance over so many bins is below OLH's: bins < 3E + 2.
-
-    `ratio`: E, the largest ratio of probabilities. Source: [SW] §2.1.
-    """
-    return bins < 3 * ratio + 2

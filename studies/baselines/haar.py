@@ -16,7 +16,6 @@ from edge_ldp.errors import CountsError, NoReportsError
 from edge_ldp.estimate.density import Density, category_edges, density
 from edge_ldp.estimate.norm_sub import norm_sub
 from edge_ldp.estimate.pure import MAX_REPORTS, integer_counts
-from studies.baselines.hadamard import hadamard
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
 
 
 def haar_frequencies(
@@ -68,7 +68,23 @@ def haar_hrr(
     return density(norm_sub(frequencies), category_edges(size, edges), n=n)
 
 
-def _coefficients(table: NDArray[np.int64], own: float) -> Floats:
+def hadamard(sums: ArrayLike) -> Ints:
+    """Return the Walsh-Hadamard transform: entry x is Σ over rows of sums·(−1)^|row & x|.
+
+    The length is a power of two; integers, exactly. Cost: O(length·log length).
+    """
+    entries = np.array(sums, dtype=np.int64)
+    if entries.ndim != 1 or not len(entries) or len(entries) & (len(entries) - 1):
+        raise ParameterError("sums", "a list whose length is a power of two")
+    step = 1
+    while step < len(entries):
+        pairs = entries.reshape(-1, 2, step)
+        entries = np.stack([pairs[:, 0] + pairs[:, 1], pairs[:, 0] - pairs[:, 1]], axis=1).ravel()
+        step *= 2
+    return entries
+
+
+def _coefficients(table: Ints, own: float) -> Floats:
     reports = table.sum()
     signs = hadamard(table[:, 0] - table[:, 1])
     coefficients: Floats = signs / (max(reports, 1) * (2 * own - 1))

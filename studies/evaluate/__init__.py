@@ -8,7 +8,6 @@ from studies.evaluate.metrics import (
     quantile_error,
     query_pairs,
     range_error,
-    sum_errors,
     variance_error,
     w1,
 )
@@ -21,7 +20,6 @@ __all__ = [
     "quantile_error",
     "query_pairs",
     "range_error",
-    "sum_errors",
     "variance_error",
     "w1",
 ]

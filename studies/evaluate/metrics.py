@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from edge_ldp.checks import GENERATOR, a, array, chance, integer_in, row, taking
+from edge_ldp.checks import GENERATOR, a, chance, integer_in, taking
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.estimate.density import Density
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 STARTS = 2000  # left ends of range queries, evenly spread
 QUERIES = 200  # range sums of a run
 _DECILES = np.arange(1, 10) / 10
-_MAX_SUM = 2.0**62
 _ROUNDING = 1e-12  # by how much a cumulative sum may miss a decile it stands for
 
 
@@ -132,33 +131,6 @@ def query_pairs(
     second = rng.integers(0, length, count)
     second += second >= first  # any other end
     return np.sort(np.stack([first, second], axis=1), axis=1)
-
-
-@taking(truth=row(array), found=row(array), queries=array)
-def sum_errors(truth: ArrayLike, found: ArrayLike, queries: ArrayLike) -> SumErrors:
-    """Return the errors of found's range sums against truth's, over queries (i, j), half-open.
-
-    Truth and found are streams of one length; integers are added up as integers.
-    """
-    pairs = np.asarray(queries)
-    streams = [np.asarray(x) for x in (truth, found)]
-    length = len(streams[0])
-    if streams[0].ndim != 1 or streams[0].shape != streams[1].shape:
-        raise ParameterError("truth, found", "two lists of one length")
-    whole = [x.astype(np.float64) for x in streams if x.dtype.kind in "iu"]
-    if any(np.abs(x).sum() >= _MAX_SUM for x in whole):
-        raise ParameterError(
-            "truth, found", "integers whose sums stay below 2**62: more would wrap"
-        )
-    is_pairs = pairs.ndim == 2 and pairs.shape[1] == 2 and len(pairs) and pairs.dtype.kind in "iu"
-    if not is_pairs or not ((pairs >= 0) & (pairs <= length)).all():
-        raise ParameterError("queries", "pairs 0 <= i < j <= length")
-    widths = pairs[:, 1] - pairs[:, 0]
-    if (widths < 1).any():
-        raise ParameterError("queries", "pairs 0 <= i < j <= length")
-    sums = [np.concatenate([[0], np.cumsum(x)]) for x in streams]
-    true, estimated = (x[pairs[:, 1]] - x[pairs[:, 0]] for x in sums)
-    return errors_between(true, estimated, widths)
 
 
 def errors_between(true: ArrayLike, estimated: ArrayLike, widths: ArrayLike) -> SumErrors:

@@ -15,6 +15,7 @@ rows are appended when it is done.
 from __future__ import annotations
 
 import argparse
+import csv
 import sys
 import zlib
 from pathlib import Path
@@ -23,8 +24,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from edge_ldp.threshold.choice import Choice, outlook
+from studies.evaluate.report import markdown_table
 from studies.theta.laws import known, named
-from studies.theta.rows import append, read, table
 from studies.theta.world import World, stream
 
 if TYPE_CHECKING:
@@ -105,22 +106,6 @@ def worst_quarter(rows: list[dict[str, str]]) -> set[Cell]:
     return set(ranked[: -(-len(ranked) // 4)])
 
 
-def summary(rows: list[dict[str, str]]) -> str:
-    """Return a table: each cell's worst and median cost over runs and epochs, for each ε."""
-    found: dict[tuple[str, int], dict[tuple[str, str], list[dict[str, str]]]] = {}
-    for row in rows:
-        line = found.setdefault((row["law"], int(row["times"])), {})
-        line.setdefault((row["epsilon"], row["streams"]), []).append(row)
-    kinds = sorted({kind for line in found.values() for kind in line}, reverse=True)
-    words = {"1": "with streams", "0": "surveys alone"}
-    heads = [f"ε = {float(e):g}, {words[s]}" for e, s in kinds]
-    lines = [
-        (law, f"×{times}", *(_shown(line.get(kind, [])) for kind in kinds))
-        for (law, times), line in found.items()
-    ]
-    return table(("law", "ceiling", *heads), lines)
-
-
 def by_cell(rows: list[dict[str, str]]) -> Iterator[Row]:
     """Yield each cell's worst and median cost over seeds and epochs, for each ε."""
     found: dict[tuple[float, Cell], list[dict[str, str]]] = {}
@@ -141,13 +126,6 @@ def by_cell(rows: list[dict[str, str]]) -> Iterator[Row]:
         }
 
 
-def _shown(rows: list[dict[str, str]]) -> str:
-    if not rows:
-        return ""
-    cost, papers = ([float(row[kind]) for row in rows] for kind in ("cost", "papers"))
-    return f"{max(cost):.2f} ({np.median(cost):.2f}); {np.median(papers):.1f} ({max(papers):.0f})"
-
-
 def verdict(rows: list[dict[str, str]]) -> str:
     """Return how many runs there are of each ε, and the worst of them."""
     lines = []
@@ -160,23 +138,37 @@ def verdict(rows: list[dict[str, str]]) -> str:
         lines.append(
             (
                 f"{epsilon:g}",
-                len({cell_of(row) for row in own}),
-                len({(*cell_of(row), row["seed"]) for row in own}),
+                str(len({cell_of(row) for row in own})),
+                str(len({(*cell_of(row), row["seed"]) for row in own})),
                 f"{np.median(cost):.2f}",
                 f"{max(cost):.2f}",
                 f"{told} streams, survey {worst['epoch']}, θ = {worst['theta']}",
                 f"{bound:g}",
-                sum(c > bound for c in cost),
+                str(sum(c > bound for c in cost)),
                 f"{np.median(papers):.1f}",
                 f"{max(papers):.0f}",
             )
         )
     head = ("ε", "cells", "runs", "median", "worst", "where", "bound", "above it")
-    return table((*head, "papers' median", "worst"), lines)
+    return markdown_table((*head, "papers' median", "worst"), lines)
+
+
+def read(path: Path) -> list[dict[str, str]]:
+    """Return the rows there are."""
+    return list(csv.DictReader(path.open())) if path.exists() else []
+
+
+def append(path: Path, found: list[Row]) -> None:
+    """Append the rows of a run, all of the same fields."""
+    with path.open("a", newline="") as file:
+        writer = csv.DictWriter(file, list(found[0]), lineterminator="\n")
+        if not file.tell():
+            writer.writeheader()
+        writer.writerows(found)
 
 
 def main() -> None:
-    """Run what is missing, then print the tables."""
+    """Run what is missing, then print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path)
     parser.add_argument("--out", type=Path, required=True)
@@ -201,8 +193,8 @@ def main() -> None:
                         append(given.out, found)
     rows = read(given.out)
     if given.cells:
-        append(given.cells, by_cell(rows))
-    sys.stdout.write(verdict(rows) + "\n" + summary(rows) if rows else "nothing to run\n")
+        append(given.cells, list(by_cell(rows)))
+    sys.stdout.write(verdict(rows) if rows else "nothing to run\n")
 
 
 if __name__ == "__main__":

@@ -218,10 +218,6 @@ CALLS: dict[str, Call] = {
         density_of.hh_admm,
         {"levels": [SUPPORTS], "size": 4, "fanout": 4, "tolerance": 1e-3, "max_iterations": 9},
     ),
-    "studies.baselines.hrr_supports": (
-        baselines.hrr_supports,
-        {"counts": np.ones((4, 2), int), "size": 4, "own": 0.7},
-    ),
     "edge_ldp.estimate.joint": (
         density_of.joint,
         {"evidence": [density_of.Evidence(SURVEY, CODES)], "edges": _EDGES, "smoothing": 0.5},
@@ -231,7 +227,6 @@ CALLS: dict[str, Call] = {
         density_of.olh_counts,
         {"reports": [[1, 2, 0], [3, 4, 1]], "size": 4, "g": 2},
     ),
-    "studies.baselines.prefers_grr": (baselines.prefers_grr, {"bins": 4, "ratio": 2.7}),
     "edge_ldp.estimate.supports": (
         density_of.supports,
         {"counts": [3, 4], "n": 9, "own": 0.5, "other": 0.2},
@@ -249,10 +244,6 @@ CALLS: dict[str, Call] = {
     "studies.evaluate.range_error": (
         evaluate.range_error,
         {"truth": DENSITY, "found": DENSITY, "alpha": 0.1, "starts": 9},
-    ),
-    "studies.evaluate.sum_errors": (
-        evaluate.sum_errors,
-        {"truth": [1, 2, 3], "found": [1.0, 2.0, 4.0], "queries": [[0, 2]]},
     ),
     "studies.evaluate.variance_error": (
         evaluate.variance_error,

@@ -156,19 +156,6 @@ TOGETHER: list[tuple[str, dict[str, Any], str]] = [
         ("edge_ldp.sums.range_band", {"first": first, "beyond": beyond}, "")
         for first, beyond in ((3, 2), (nan, 2), (3, nan))
     ),
-    *(
-        ("studies.evaluate.sum_errors", {"truth": truth, "found": found, "queries": asked}, "")
-        for truth, found, asked in (
-            ([1, 2], [1], [[0, 1]]),
-            ([[1]], [[1]], [[0, 1]]),
-            ([1, 2], [1, 2], [[1, 1]]),
-            ([1, 2], [1, 2], [[0, 3]]),
-            ([1, 2], [1, 2], [[-1, 1]]),
-            ([1, 2], [1, 2], [0, 1]),
-            ([1, 2], [1, 2], [[0.0, 1.0]]),
-            ([1, 2], [1, nan], [[0, 2]]),
-        )
-    ),
 ]
 
 

@@ -6,7 +6,6 @@ from edge_ldp.estimate.ahead import Ahead, ahead
 from edge_ldp.estimate.hierarchy import regular_tree
 from edge_ldp.estimate.pure import Supports, supports
 from edge_ldp.ratio import floor_ratio
-from studies.baselines.cfo import prefers_grr
 
 
 def oue_supports(items: np.ndarray, epsilon: float, rng: np.random.Generator) -> Supports:
@@ -33,7 +32,7 @@ def grr_supports(items: np.ndarray, epsilon: float, rng: np.random.Generator) ->
 def cfo_supports(items: np.ndarray, epsilon: float, rng: np.random.Generator) -> Supports:
     """Supports by GRR or by an oracle of OLH's variance (OUE's is the same to a few per cent)."""
     ratio = floor_ratio(epsilon)
-    small = prefers_grr(len(items), ratio.num / ratio.den)
+    small = len(items) < 3 * ratio.num / ratio.den + 2  # [SW] §2.1
     return (grr_supports if small else oue_supports)(items, epsilon, rng)
 
 

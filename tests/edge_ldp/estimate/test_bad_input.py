@@ -24,7 +24,6 @@ from studies.baselines.cfo import cfo
 from studies.baselines.continuous import continuous_wave
 from studies.baselines.grr import grr
 from studies.baselines.haar import haar_hrr
-from studies.baselines.hadamard import hrr_supports
 from tests.tables import each
 
 SIZE = 16
@@ -181,8 +180,6 @@ def test_AGG_12_haar_and_hadamard_counts_that_are_none_are_refused() -> None:
         haar_hrr([good[0] * 2**52, good[1]], 4, own=0.7)
     with pytest.raises(NoReportsError):
         haar_hrr([x * 0 for x in good], 4, own=0.7)
-    with pytest.raises(CountsError):
-        hrr_supports([[nan, 0]], 1, own=0.7)
     one = [np.array([[1, 0], [0, 0]]), np.zeros((1, 2), int)]
     is_a_density(haar_hrr(one, 4, own=0.7))
 

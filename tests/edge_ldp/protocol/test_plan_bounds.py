@@ -23,7 +23,6 @@ from edge_ldp.protocol.plan_bounds import (
     misshape,
 )
 from edge_ldp.ratio import Ratio, floor_ratio
-from studies.averaging.sequence import chi_square
 from tests.edge_ldp.laws import small
 
 CEILING = 43_470
@@ -176,6 +175,12 @@ def told(mechanism: Mechanism, value: int) -> float:
     law = mechanism.probabilities(value)
     beside = [at for at in (value - 1, value + 1) if mechanism.low <= at <= mechanism.high]
     return float(max(chi_square(law, mechanism.probabilities(at)) for at in beside))
+
+
+def chi_square(law: list[Fraction], other: list[Fraction]) -> Fraction:
+    """Return Σ (other − law)²/law over the codes, exactly; both must have the same support."""
+    pairs = [(p, q) for p, q in zip(law, other, strict=True) if p and p != q]  # few codes differ
+    return sum(((q - p) ** 2 / p for p, q in pairs), start=Fraction(0))
 
 
 @pytest.mark.parametrize("mechanism", MADE, ids=repr)

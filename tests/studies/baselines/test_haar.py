@@ -1,7 +1,9 @@
 import numpy as np
 import pytest
+import scipy
 
-from studies.baselines.haar import haar_frequencies, haar_hrr
+from edge_ldp.device.errors import ParameterError
+from studies.baselines.haar import haar_frequencies, haar_hrr, hadamard
 
 OWN = 0.75
 
@@ -44,3 +46,12 @@ def test_it_is_linear_in_each_levels_reports() -> None:
     levels = [np.array([[0, 1], [0, 0]]), np.array([[0, 0]])]  # the row of ones: both nodes
     frequencies, _ = haar_frequencies(levels, 4, own=OWN)
     np.testing.assert_allclose(frequencies, [-0.75, 1.25, -0.75, 1.25])
+
+
+def test_the_transform_is_the_hadamard_matrix() -> None:
+    sums = np.array([5, -3, 0, 2, 9, -9, 1, 4])
+    np.testing.assert_array_equal(hadamard(sums), scipy.linalg.hadamard(8) @ sums)
+    assert hadamard([7]).tolist() == [7]
+    for wrong in ([], [1, 2, 3], [[1, 2], [3, 4]]):
+        with pytest.raises(ParameterError, match="power of two"):
+            hadamard(wrong)

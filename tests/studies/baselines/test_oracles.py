@@ -8,9 +8,8 @@ import pytest
 from edge_ldp.device.oracle import PRIME as DEVICE_PRIME
 from edge_ldp.estimate.olh import PRIME, olh_counts
 from edge_ldp.estimate.pure import supports
-from edge_ldp.oracles import Grr, HaarHrr, Hrr, Olh, Oracle, Oue
+from edge_ldp.oracles import Grr, HaarHrr, Olh, Oracle, Oue
 from studies.baselines.haar import haar_frequencies
-from studies.baselines.hadamard import hrr_supports
 
 N, SIZE = 200, 11
 
@@ -39,17 +38,6 @@ def test_supports_of_olh() -> None:
     reports = reports_of(oracle, 1)
     counts = olh_counts(reports, SIZE, oracle.client.channel.d)
     given = supports(counts, N, own=oracle.own, other=oracle.other)
-    np.testing.assert_allclose(N * given.frequencies(), oracle.estimate(reports), atol=1e-9)
-
-
-def test_supports_of_hrr() -> None:
-    oracle = Hrr(epsilon=1, size=SIZE)
-    reports = reports_of(oracle, 2)
-    counts = np.zeros((oracle.client.order, 2), int)
-    for row, bit in reports:
-        counts[row, bit] += 1
-    channel = oracle.client.channel
-    given = hrr_supports(counts, SIZE, own=channel.r_num / channel.total)
     np.testing.assert_allclose(N * given.frequencies(), oracle.estimate(reports), atol=1e-9)
 
 

@@ -1,1 +1,0 @@
-"""What an attacker learns who collects many reports of one reading."""
