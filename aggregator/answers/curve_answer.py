@@ -20,7 +20,7 @@ from aggregator.answers.parts import (
     Span,
     UnitSlots,
 )
-from aggregator.answers.sums_answer import LOCAL, SUMS, SumsAnswer, sums_csv, sums_text
+from aggregator.answers.sums_answer import SUMS, SumsAnswer, narrower_mode, sums_csv, sums_text
 from aggregator.answers.units import (
     ENERGIES,
     clock_text,
@@ -100,8 +100,8 @@ class CurveAnswer(AnswerPart, frozen=True, kw_only=True):
 
     stream, unit, slot_seconds, zone; hours[], days[] or weeks[] of the zone, those with reports;
     noise: null, or of a curve that is mostly noise; warnings[]: what days are not, in words; group:
-    as asked for, or null; sums: as of `query`, null without any or with --mode local; mode: local,
-    or sums, whose periods and parts of the day are then the curve.
+    as asked for, or null; sums: as of `query`, null without any or with --mode local; mode: as of
+    `query`: local, or sums, whose periods and parts of the day are then the curve.
     """
 
     stream: str
@@ -133,7 +133,7 @@ def curve_answer(  # noqa: PLR0913 (what is asked for)
     *,
     group: str | None = None,
     sums: SumsAnswer | None = None,
-    mode: str = LOCAL,
+    mode: str | None = None,
 ) -> CurveAnswer:
     """Return what `load-curve` answers; figures of fewer than `least` devices are withheld."""
     of = Spans(stream, by, zone)
@@ -157,7 +157,7 @@ def curve_answer(  # noqa: PLR0913 (what is asked for)
         warnings=[_LATE] if any(map(of.is_late, curve.bucket.tolist())) else [],
         group=group,
         sums=sums,
-        mode=mode,
+        mode=mode or narrower_mode(rows, sums, by),
     )
 
 

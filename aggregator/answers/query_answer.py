@@ -95,9 +95,10 @@ class QueryAnswer(AnswerPart, frozen=True, kw_only=True):
     `theta`; counts: reports of all time; curated_beside[]: devices that publish a stream of this
     name of their own, in no figure here; group as asked for, or null; warnings[]: how the answer
     differs from what was asked, as the time covered where counts were added up by day; sums: what
-    homes' own sums of the range say, null without any or with --mode local; mode: whose mean is
-    narrower, local (of reports, which all before is of) or sums; with --mode that one; best: what
-    is told of the range where there is room for one line.
+    homes' own sums of the range say, null without any or with --mode local; mode: whose means are
+    narrower, of the whole or of the groups asked for: local (of reports, which all before is of) or
+    sums, where these have such groups; with --mode that one; best: what
+    is told of the range where there is room for one line, whatever the groups' mode.
     """
 
     stream: str
@@ -138,13 +139,14 @@ def query_answer(  # noqa: PLR0913 (what is known)
     warnings: Sequence[str] = (),
     sums: SumsAnswer | None = None,
     mode: str | None = None,
+    by: str = "none",
 ) -> QueryAnswer:
     """Return what `query` answers of these facts."""
     first, last = answer.first_bucket, answer.last_bucket
     from_s = None if first is None else first * stream.bucket_s
     to_s = None if last is None else (last + 1) * stream.bucket_s
     told = None if answer.whole.withheld else facts.records
-    better = mode or narrower_mode(answer.whole, sums)
+    better = mode or narrower_mode([answer.whole], sums)
     return QueryAnswer.of(
         answer,
         stream=stream.name,
@@ -170,7 +172,7 @@ def query_answer(  # noqa: PLR0913 (what is known)
         group=group,
         warnings=list(warnings),
         sums=sums,
-        mode=better,
+        mode=better if mode or by == "none" else narrower_mode(answer.groups, sums, by),
         best=_best(answer.whole, sums, better, None if mode else (from_s, to_s)),
     )
 
@@ -200,7 +202,8 @@ def query_text(view: QueryAnswer, zone: tzinfo = UTC, notes: Iterable[str] = ())
     unit, whole = view.unit, view.whole
     if view.sums is not None and view.mode == SUMS:
         lines = [f"{view.stream}, {view.zone}", sums_text(view.sums, unit, zone)]
-        return "\n".join([*lines, *beside_text(whole, unit, "reports"), *_last_lines(view), ""])
+        lines += [*beside_text(whole, unit, "reports"), *_spread_lines(view), *_last_lines(view)]
+        return "\n".join([*lines, ""])
     if view.from_s is None:
         return "\n".join([f"{view.stream}, no reports in this range", *_last_lines(view), ""])
     times = (clock_text(at_s, zone) for at_s in (view.from_s, view.to_s))
@@ -232,19 +235,25 @@ def query_text(view: QueryAnswer, zone: tzinfo = UTC, notes: Iterable[str] = ())
             f"up to {view.unseen:,.1f} {unit} might not show"
         )
         lines.append("it is estimated from all together: groups need not add up to the whole")
-    if view.density is not None and view.quantiles:
-        lines += ["", _quantile_table(unit, view.quantiles)]
-        lines.append(f"from {view.density.n:,} reports: {view.density.method}")
-        lines += [f"warning: {warning}" for warning in view.density.warnings]
-        lines.append("")
-    lines += [
-        f"share of values from {row.low:g} to below {row.high:g} {unit}: {row.share:.4f}, "
-        f"95 % from {row.share_low:.4f} to {row.share_high:.4f}"
-        for row in view.ranges
-    ]
+    lines += _spread_lines(view)
     if view.sums is not None:
         lines += beside_text(view.sums.whole, unit, "homes' own sums")
     return "\n".join([*lines, *_last_lines(view), ""])
+
+
+def _spread_lines(view: QueryAnswer) -> list[str]:
+    """Return how values are spread, which reports alone tell."""
+    lines = []
+    if view.density is not None and view.quantiles:
+        lines += ["", _quantile_table(view.unit, view.quantiles)]
+        lines.append(f"from {view.density.n:,} reports: {view.density.method}")
+        lines += [f"warning: {warning}" for warning in view.density.warnings]
+        lines.append("")
+    return lines + [
+        f"share of values from {row.low:g} to below {row.high:g} {view.unit}: {row.share:.4f}, "
+        f"95 % from {row.share_low:.4f} to {row.share_high:.4f}"
+        for row in view.ranges
+    ]
 
 
 def _named(view: QueryAnswer) -> list[tuple[str, Figures]]:

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from math import sqrt
-from statistics import NormalDist
+from math import inf, sqrt
+from statistics import NormalDist, median
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from msgspec import field
 from msgspec.structs import asdict
 
+from aggregator.answers.local_time import DAYS
 from aggregator.answers.parts import AnswerPart, InUnit, Iso, Kwh, Seconds, Share, Span, UnitSlots
 from aggregator.answers.units import (
     ENERGIES,
@@ -38,7 +39,7 @@ from edge_ldp.period_sums.estimate import estimate_total
 from edge_ldp.period_sums.law import FEW
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from datetime import tzinfo
 
     from aggregator.config import StreamTable
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from edge_ldp.period_sums.layout import PeriodLayout
 
 LAST_S = 1 << 40
+HOURS = 24
 LOCAL, SUMS = MODES = ("local", "sums")
 COLUMNS = (
     *("at", "mean", "low", "high", "energy_kwh", "energy_kwh_low", "energy_kwh_high"),
@@ -129,6 +131,15 @@ class SumsAnswer(AnswerPart, frozen=True, kw_only=True):
     parts: list[SumPart]
     warnings: list[str]
 
+    def spans(self, by: str) -> Sequence[SumFigures]:
+        """Return what answers a question `by` hours of the day, days or weeks, or of the whole."""
+        if by == "none":
+            return [self.whole]
+        if by == "hour-of-day":
+            return self.parts if len(self.parts) == HOURS else []
+        length = DAYS.get(by, 0) * DAY_S
+        return self.periods if all(one.to_s - one.from_s == length for one in self.periods) else []
+
     def is_all_of(self, from_s: int | None, to_s: int | None) -> bool:
         """Say whether shown periods follow each other all through a time; None: there is none."""
         if from_s is None or to_s is None:
@@ -192,18 +203,13 @@ def read_sums_answer(  # noqa: PLR0913 (what is asked for)
 
 def sums_csv(found: SumsAnswer) -> str:
     """Return the whole, periods and parts of the day as CSV, figures as in the JSON."""
-    rows = [("all", found.whole)]
-    rows += [(str(one.from_), one) for one in found.periods]
-    rows += [(_day_text(one), one) for one in found.parts]
+    rows = _named(found, lambda one: str(one.from_))
     return csv_text(COLUMNS, ({**asdict(one), "at": at} for at, one in rows))
 
 
 def sums_text(found: SumsAnswer, unit: str, zone: tzinfo) -> str:
     """Return what sums say as people read it."""
-    whole = found.whole
-    rows: list[tuple[str, SumFigures]] = [("all", whole)]
-    rows += [(clock_text(one.from_s, zone), one) for one in found.periods]
-    rows += [(_day_text(one), one) for one in found.parts]
+    whole, rows = found.whole, _named(found, lambda one: clock_text(one.from_s, zone))
     lines = ["homes' own sums, with noise", _table(rows, unit)]
     if any(one.withheld for _, one in rows):
         lines.append("withheld: fewer homes than [query] min_devices sent sums, or were left out")
@@ -215,9 +221,20 @@ def sums_text(found: SumsAnswer, unit: str, zone: tzinfo) -> str:
     return "\n".join([*lines, *(f"warning: {one}" for one in found.warnings), ""])
 
 
-def narrower_mode(local: Interval, sums: SumsAnswer | None) -> str:
-    """Return whose interval of the mean is narrower, whatever the mean; local without sums."""
-    return SUMS if sums is not None and _width(sums.whole) < _width(local) else LOCAL
+def _named(found: SumsAnswer, named: Callable[[SumPeriod], str]) -> list[tuple[str, SumFigures]]:
+    periods = ((named(one), one) for one in found.periods)
+    return [("all", found.whole), *periods, *((_day_text(one), one) for one in found.parts)]
+
+
+def narrower_mode(reports: Iterable[Interval], sums: SumsAnswer | None, by: str = "none") -> str:
+    """Return whose intervals are narrower, by the middle one, whatever the means.
+
+    `by` what the rows of reports are grouped; local where sums have no such groups, but reports do.
+    """
+    if sums is None:
+        return LOCAL
+    width = _width(reports)
+    return SUMS if _width(sums.spans(by) if width < inf else [sums.whole]) < width else LOCAL
 
 
 def beside_text(whole: Interval, unit: str, of: str) -> list[str]:
@@ -228,8 +245,10 @@ def beside_text(whole: Interval, unit: str, of: str) -> list[str]:
     return [f"beside, by {of}: mean {whole.mean:,.1f} {unit}, {ends}"]
 
 
-def _width(one: Interval) -> float:
-    return float("inf") if one.low is None or one.high is None else one.high - one.low
+def _width(rows: Iterable[Interval]) -> float:
+    ends = ((one.low, one.high) for one in rows)
+    widths = [inf if low is None or high is None else high - low for low, high in ends]
+    return median(widths) if widths else inf
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,6 +89,7 @@ def query(args: argparse.Namespace, config: AggregatorConfig, reader: Reader) ->
         warnings=warnings,
         sums=sums,
         mode=args.mode,
+        by=args.by,
     )
     if args.csv and (args.quantile or args.range):
         warnings.append(
@@ -119,13 +120,12 @@ def load_curve(args: argparse.Namespace, config: AggregatorConfig, reader: Reade
     zone, group = find_zone(args, config), find_group(args, reader)
     curve = read_load_curve(reader, stream, first, last, group, by=args.by, zone=zone)
     sums = _sums_asked(args, config, reader, stream, group)
-    mode = args.mode or (LOCAL if sums is None or len(curve.bucket) else SUMS)
-    least = config.query.min_devices
-    view = curve_answer(stream, curve, least, args.by, zone, group=args.group, sums=sums, mode=mode)
+    least, asked = config.query.min_devices, {"group": args.group, "mode": args.mode}
+    view = curve_answer(stream, curve, least, args.by, zone, sums=sums, **asked)
     told = Shown(view, lambda: curve_text(view, zone), lambda: curve_csv(view), view.warnings)
-    if mode == SUMS and (sums is None or sums.whole.mean is None):
+    if view.mode == SUMS and (sums is None or sums.whole.mean is None):
         return told.but(EXIT_NOTHING, f"{stream.name}: {_no_sums(sums)}")
-    if len(curve.bucket) or mode == SUMS:
+    if len(curve.bucket) or view.mode == SUMS:
         return told
     reason = _nothing_text(args, read_extent(reader, stream, group), zone)
     if len(read_presence(reader, stream, first, last, group)):

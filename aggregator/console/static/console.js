@@ -218,7 +218,7 @@
     const found = await Promise.all(wished.map((one) => again(one.startsWith("=") ? { group: one.slice(1) } : { since: ends.since - (one === "month" ? 3 * WEEK : 0), until: ends.until - (one === "month" ? 3 * WEEK : 0) })));
     return wished.map((one, at) => {
       const later = { week: WEEK, month: 4 * WEEK }[one] ?? 0;
-      return [{ week: "a week before", month: "four weeks before" }[one] ?? (one.slice(1) || "in no group"), later, found[at]?.[`${by}s`] ?? []];
+      return [{ week: "a week before", month: "four weeks before" }[one] ?? (one.slice(1) || "in no group"), later, found[at] ? spans(found[at], by) : []];
     });
   }
 
@@ -236,15 +236,18 @@
     return rows_;
   }
 
+  // a curve's spans, of the mode that knows them better: homes' sums only where their periods are such spans
+  const spans = (found, by) => (found.mode === "sums" && found.sums.periods.every((row) => row.to_s - row.from_s === LENGTH[by]) ? found.sums.periods : found[`${by}s`]);
+
   async function curve(node) {
     const told = byId("curve-said");
     const { unit, by, zone, from = 0 } = node.dataset;
     const found = await ask(node.dataset.curve, told);
     if (!found) return;
-    const every = found[`${by}s`];
+    const every = spans(found, by);
     const list = filled(every.filter((row) => row.from_s >= from), by);
     const others = await besides(node, every, told);
-    const noise = [found.noise?.words, ...found.warnings].filter(Boolean).join(". ");
+    const noise = [every !== found.sums?.periods && found.noise?.words, ...found.warnings].filter(Boolean).join(". ");
     said(byId("curve-noise"), noise);
     const near = (rows_, later, at) => rows_.find((row) => Math.abs(row.from_s + later - at) < LENGTH[by] / 2)?.mean ?? null;
     const tell = (at) => {
@@ -252,7 +255,7 @@
       if (!row) return;
       const more = others.map(([name, later, rows_]) => `; ${name} ${plain(near(rows_, later, row.from_s))}`).join("");
       if (row.mean === null) said(told, `${when(row.from_s, zone)}${row.until ? ` to ${when(row.until, zone)}` : ""}: ${row.why}${more}`);
-      else said(told, `${when(row.from_s, zone)}: ${plain(row.mean)} ${unit}, 95 % from ${plain(row.low)} to ${plain(row.high)}, ${plain(row.n, 0)} stream reports${more}`);
+      else said(told, `${when(row.from_s, zone)}: ${plain(row.mean)} ${unit}, 95 % from ${plain(row.low)} to ${plain(row.high)}, ${row.n === undefined ? `sums of ${plain(row.homes, 0)} homes` : `${plain(row.n, 0)} stream reports`}${more}`);
     };
     if (byId("curve-table")) rows(byId("curve-table"), every.map((row) => [
       [row.from_s, when(row.from_s, zone)], ...["mean", "low", "high"].map((name) => [row[name], row.withheld ? "withheld" : plain(row[name])]), [row.n, row.withheld ? "withheld" : plain(row.n, 0)],
@@ -326,7 +329,10 @@
     const found = await ask(node.dataset.profile, told);
     if (!found) return;
     const { unit } = node.dataset;
-    const list = found.groups.filter((row) => row.mean !== null);
+    const isSums = found.mode === "sums" && found.sums.parts.length === 24;
+    const at_ = (row) => stamp(found.sums.periods.at(-1).to_s - (found.sums.periods.at(-1).to_s % 86400) + row.from_day_s, found.zone).slice(11);
+    const groups = isSums ? found.sums.parts.map((row) => ({ ...row, at: `${at_(row)}, by homes' sums` })) : found.groups;
+    const list = groups.filter((row) => row.mean !== null);
     const hour = (row) => Number(row.at.slice(0, 2));
     const by = new Map(list.map((row) => [hour(row), row]));
     const hours = Array.from({ length: 25 }, (_one, at) => at);
@@ -337,7 +343,7 @@
       axes: [{ incrs: [1, 3, 6], space: 40, values: (_chart, splits) => splits.map((at) => `${String(at).padStart(2, "0")}:00`) }, { size: 56 }],
       series: [{}, line(), { ...edge(), auto: true }, { ...edge(), auto: true }],
     }, tell, hours.slice(0, 24).filter((at) => !by.has(at)).map((at) => [at, at + 1]));
-    if (!made) { said(told, found.groups.some((row) => row.withheld) ? "Withheld: too few homes ([query] min_devices)." : "No reports in these days yet."); return; }
+    if (!made) { said(told, groups.some((row) => row.withheld) ? "Withheld: too few homes ([query] min_devices)." : "No reports in these days yet."); return; }
     const [most, least] = [(one, other) => other.mean - one.mean, (one, other) => one.mean - other.mean].map((order) => [...list].sort(order)[0]);
     said(told, `Most at ${most.at}, ${plain(most.mean)} (${plain(most.low)} to ${plain(most.high)}); least at ${least.at}, ${plain(least.mean)} (${plain(least.low)} to ${plain(least.high)})`);
   }

@@ -28,6 +28,7 @@ from aggregator.answers.plan_view import HalfWidth, plan_terms, theta_text
 from aggregator.answers.query import WHOLE, Answer, Facts, answer, curve_shown, prepare_curve
 from aggregator.answers.query_answer import QueryAnswer, query_answer, query_text
 from aggregator.answers.status_text import status_text
+from aggregator.answers.sums_answer import SumFigures, SumsAnswer
 from aggregator.answers.units import text_table
 from aggregator.commands.common import one_thread
 from aggregator.config import StreamTable
@@ -495,6 +496,21 @@ def told(found: Answer, revisions: Sequence[Revision] = ()) -> QueryAnswer:
     records = [nothing._replace(counted=7, rejected=2, duplicates=1), nothing._replace(counted=3)]
     facts = replace(FACTS, records=records)
     return query_answer(STREAM, found, facts, revisions, zone=ZONE)
+
+
+def test_what_reports_alone_tell_stands_beside_sums_too_REP_17() -> None:
+    sums = SumsAnswer(
+        whole=SumFigures(mean=2.0, low=1.9, high=2.1), periods=[], parts=[], warnings=[]
+    )
+    found = query_answer(STREAM, ANSWER, FACTS, zone=ZONE, sums=sums)
+    assert (found.mode, found.best.mode) == ("sums", "local")  # they are not of all the time
+    text = query_text(found)
+    assert (
+        text.index("homes' own sums") < text.index("beside, by reports") < text.index("share below")
+    )
+    hours = query_answer(STREAM, ANSWER, FACTS, zone=ZONE, sums=sums, by="hour-of-day")
+    assert hours.mode == "local"  # of which sums of whole days say nothing
+    assert query_text(hours).count("\n") > 24
 
 
 def test_half_widths_expected_stand_with_the_plan_that_a_revision_is_about() -> None:

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from aggregator.answers.parts import answer_json
-from aggregator.answers.query import Figures
 from aggregator.answers.sums_answer import (
     SumFigures,
     SumsAnswer,
@@ -204,13 +203,26 @@ def figures(mean: float, half: float) -> SumFigures:
     return SumFigures(mean=mean, low=mean - half, high=mean + half)
 
 
-def test_the_mode_is_that_of_the_narrower_mean(store: SqliteStore) -> None:
-    fill(store, 40)
-    sums = found_of(store)
-    wide, narrow, none = figures(2000, 1900), figures(2000, 1), SumFigures()
-    assert [narrower_mode(one, sums) for one in (wide, narrow, none)] == ["sums", "local", "sums"]
-    assert narrower_mode(none, None) == "local"
-    assert isinstance(Figures, type)
+@pytest.mark.parametrize(
+    ("cells", "days", "told"),
+    [(1, 1, {"day"}), (24, 1, {"day", "hour-of-day"}), (4, 7, {"week"}), (24, 28, {"hour-of-day"})],
+)
+def test_the_mode_is_that_of_the_narrower_answer_to_what_is_asked(
+    store: SqliteStore, cells: int, days: int, told: set[str]
+) -> None:
+    layout: dict[str, Any] = {"days": days, "period": WEEK * 7 // days, "cells": cells}
+    layout |= {"n": (days * 96 // cells,) * cells}
+    sent = [arrival(f"home-{at}", **layout, y=(at * 1000,) * cells) for at in range(30)]
+    commit(store, changes(summed=Store().flush(*sent, rules=LATER).summed))
+    sums, few = found_of(store), found_of(store, least=31)
+    wide, narrow, none = figures(2000, 10**6), figures(2000, 1), SumFigures()
+    for row, mode in ((wide, "sums"), (narrow, "local"), (none, "sums")):
+        assert narrower_mode([row], sums) == mode
+        for by in ("hour-of-day", "day", "week"):
+            has_such = by in told or row == none  # without reports, what sums there are
+            assert narrower_mode([row] * 3, sums, by) == (mode if has_such else "local")
+    assert narrower_mode([wide, narrow, narrow], sums, min(told)) == "local"
+    assert narrower_mode([none], None) == narrower_mode([none], few) == "local"
 
 
 def test_it_is_shown_to_people_machines_and_spreadsheets(store: SqliteStore) -> None:

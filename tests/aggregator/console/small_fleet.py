@@ -196,17 +196,24 @@ def add_curated(fleet: Fleet, plan: Plan, devices: Sequence[str], count: int) ->
         send(fleet, plan, [Message(topic("demo", "stream", device), encode_released(frame))])
 
 
-def add_sums(
-    fleet: Fleet, plan: Plan, devices: Sequence[str], days: int, *, scale: int = 61_000
+def add_sums(  # noqa: PLR0913 (a layout)
+    fleet: Fleet,
+    plan: Plan,
+    devices: Sequence[str],
+    days: int,
+    *,
+    scale: int = 61_000,
+    cells: int = 4,
 ) -> None:
-    """Let devices release sums of so many days in four parts, the last that are over."""
-    last = END_S // DAY_S - 1
+    """Let devices release sums of so many days in parts, the last that are over."""
+    last, n = END_S // DAY_S - 1, 96 // cells
     for at, device in enumerate(devices):
         for batch in range(1, days + 1):
-            y = tuple((24 * (400 + 100 * part) + (at * 37 + batch) % 50 * 100) for part in range(4))
+            moved = (at * 37 + batch) % 50 * 100
+            y = tuple(n * (400 + 100 * part) + moved for part in range(cells))
             frame = SumsFrame(
-                *(0, 9, batch, last - days + batch, SLOT_S, 1, 4, 1, 0, 0, 5000, scale),
-                *("W", "power", (24,) * 4, y),
+                *(0, 9, batch, last - days + batch, SLOT_S, 1, cells, 1, 0, 0, 5000, scale),
+                *("W", "power", (n,) * cells, y),
             )
             send(fleet, plan, [Message(topic("demo", "report", device), encode_sums(frame))])
 

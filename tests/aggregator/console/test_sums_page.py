@@ -39,7 +39,7 @@ def test_sums_stand_beside_reports_and_say_what_a_liar_moves_REP_17(
     fleet = make_fleet(tmp_path)
     plan = add_plans(fleet, 2)
     add_reports(fleet, plan, {"north": HOMES}, 2)
-    add_sums(fleet, plan, [f"north-{at:04d}" for at in range(HOMES)], 2, scale=610)
+    add_sums(fleet, plan, [f"north-{at:04d}" for at in range(HOMES)], 2, scale=610, cells=24)
     answer = fleet.json("query", "--no-density")
     ((_, printed),) = fleet.ask(
         ["aggregator", "query", "-c", str(fleet.file), "--mode", "sums", "--csv"]
@@ -60,9 +60,12 @@ def test_sums_stand_beside_reports_and_say_what_a_liar_moves_REP_17(
                 assert _numbers(text) == _near(row[name], half)
             assert cells[4][1] == f"{row['homes']}"
             assert _numbers(cells[5][1]) == [100 * row["coverage"]]
-        assert [text for _, text in (cells[0] for cells in shown[-4:])] == [
-            f"{at:02}:00 to {(at + 6) % 24:02}:00 UTC" for at in (0, 6, 12, 18)
+        assert [text for _, text in (cells[0] for cells in shown[-24:])] == [
+            f"{at:02}:00 to {(at + 1) % 24:02}:00 UTC" for at in range(24)
         ]
+        hours = [(row["mean"], f"{at:02}:00") for at, row in enumerate(sums["parts"])]
+        usual = f"Most at {max(hours)[1]}, by homes' sums, {max(hours)[0]:,.1f} ("
+        expect(page.locator("#profile-said")).to_contain_text(usual)
         said = page.locator("#sums-said")
         assert answer["mode"] == "sums"
         expect(said).to_contain_text("the mean by homes' own sums.")
@@ -75,6 +78,10 @@ def test_sums_stand_beside_reports_and_say_what_a_liar_moves_REP_17(
         expect(lines).to_have_count(len(every), timeout=PATIENCE_MS)
         assert page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]
         shoot(page, "sums-phone")
+        page.goto("/stream?by=day")
+        mean = sums["periods"][-1]["mean"]
+        day = re.compile(rf"{mean:,.1f} W, 95 % from .*, sums of {HOMES} homes")
+        expect(page.locator("#curve-said")).to_have_text(day, timeout=PATIENCE_MS)
         _look_at_tiles(page, fleet)
         text = httpx.get(f"{address}/api/v1/sums", params={"format": "csv"}).text
     given = list(csv.DictReader(text.splitlines()))
