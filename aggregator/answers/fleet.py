@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date, timedelta
 from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta
@@ -23,14 +24,16 @@ from aggregator.answers.trust_view import (
     told_ages,
     troubled_devices,
 )
-from aggregator.counting.retention import DAY_S, HOUR_S
+from aggregator.counting.retention import HOUR_S
 from aggregator.plans.planner import is_ahead
-from aggregator.store.rows import STOPPED
+from aggregator.store.rows import FLEET_DAYS, STOPPED
 from edge_ldp.protocol.plan import AHEAD_S
 from edge_ldp.protocol.released import FIRST_KEY, FIRST_SUMS_KEY
+from edge_ldp.protocol.utc import utc
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from datetime import tzinfo
 
     from aggregator.config import AggregatorConfig, StreamTable
     from aggregator.counting.records import Record
@@ -197,18 +200,33 @@ class DeviceCounts(AnswerPart, frozen=True, kw_only=True):
     missing: int
 
 
+class DayCounts(AnswerPart, frozen=True, kw_only=True):
+    """How many devices were so when the service last looked on a day.
+
+    date: where people read, year-month-day; heard within a day before, missing and refusing: as
+    DeviceCounts.
+    """
+
+    date: str
+    heard: int
+    missing: int
+    refusing: int
+
+
 class FleetSummary(FleetState, frozen=True, kw_only=True):
     """Numbers alone, no device's name.
 
     As `status`; quiet_s: how long nothing may be committed; slot_s: of the longest slot, and then
     some; room_bytes: left beside the store (null: its server knows); devices: how many are so;
-    is_fast: the clock is a rehearsal's, and quiet_s, the day and what slot_s adds are of real time.
+    days[]: how many were, of the days of a fortnight on which the service ran; is_fast: the clock
+    is a rehearsal's, and quiet_s, the day and what slot_s adds are of real time.
     """
 
     quiet_s: Span
     slot_s: Span
     room_bytes: Annotated[int, Meta(extra_json_schema={"x-unit": "B"})] | None
     devices: DeviceCounts
+    days: list[DayCounts]
     is_fast: bool
 
 
@@ -255,35 +273,36 @@ def read_status(
         completeness=plain,
         curated=curated,
         marked=[marked_device(row, names) for row in reader.marks()],
-        is_fast=_speed(config) > 1,
+        is_fast=config.speed > 1,
     )
 
 
 def read_summary(reader: Reader, config: AggregatorConfig, now_s: int) -> FleetSummary:
     """Return the summary."""
-    quiet_s, speed = max(QUIET_S, 2 * config.intake.receipt_interval_s), _speed(config)
+    quiet_s = max(QUIET_S, 2 * config.intake.receipt_interval_s) * config.speed
     return FleetSummary(
         **asdict(_fleet_state(reader, config, now_s, reader.report_sums())),
-        quiet_s=int(quiet_s * speed),
-        slot_s=max(stream.slot_seconds for stream in config.streams) + int(SENDING_S * speed),
+        quiet_s=int(quiet_s),
+        slot_s=max(stream.slot_seconds for stream in config.streams)
+        + int(SENDING_S * config.speed),
         room_bytes=reader.room_bytes(),
-        devices=DeviceCounts(**reader.device_sums(silent_before(config, now_s))._asdict()),
-        is_fast=speed > 1,
+        devices=DeviceCounts(**reader.device_sums(config.silent_before(now_s))._asdict()),
+        days=[
+            DayCounts.of(row, date=str(date.fromordinal(row.day))) for row in reader.fleet_days()
+        ],
+        is_fast=config.speed > 1,
     )
 
 
-def silent_before(config: AggregatorConfig, now_s: int) -> int:
-    """Return when a device must last have been heard of: a day ago, of real time where less."""
-    return now_s - int(DAY_S * _speed(config))
-
-
-def _speed(config: AggregatorConfig) -> float:
-    """Return by how much more than real time passes on the fleet's clock, at least 1."""
-    return max(1.0, config.clock.rate)
+def fortnight(found: FleetSummary, zone: tzinfo) -> list[tuple[str, DayCounts | None]]:
+    """Return the dates to today, and how many devices were so then where that is known."""
+    today, kept = utc(found.now_s).astimezone(zone).date(), {day.date: day for day in found.days}
+    dates = (str(today - timedelta(days=ago)) for ago in reversed(range(FLEET_DAYS)))
+    return [(one, kept.get(one)) for one in dates]
 
 
 def is_silent(state: str, seen_s: int, old_s: int) -> bool:
-    """Say whether nothing was heard of a device since `old_s` (`silent_before`), or ever."""
+    """Say whether nothing was heard since `old_s` (AggregatorConfig.silent_before), or ever."""
     return state == "unknown" or seen_s < old_s
 
 
@@ -373,7 +392,7 @@ def _fleet_devices(
     """Return numbers, and single devices where it matters."""
     with reader.snapshot():
         states = reader.device_states()
-        sums = reader.device_sums(silent_before(config, now_s))
+        sums = reader.device_sums(config.silent_before(now_s))
         row, trouble = reader.longest_silent(), reader.devices_in_trouble()
     longest = None
     if row is not None:

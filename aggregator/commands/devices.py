@@ -24,7 +24,7 @@ from aggregator.answers.device_view import (
     groups_text,
     page_of,
 )
-from aggregator.answers.fleet import is_silent, silent_before
+from aggregator.answers.fleet import is_silent
 from aggregator.archive.directory import replace_file
 from aggregator.commands import invite
 from aggregator.commands.asking import Shown, add_command, add_question
@@ -73,7 +73,7 @@ STATES = ("enrolled", "revoked", "held", "silent")
 def list_(args: argparse.Namespace, config: AggregatorConfig, reader: Reader) -> Shown:
     """List devices: group, last status, when enrolled, revoked, put into quarantine."""
     zone, now_s = find_zone(args, config), int(make_clock(config).now())
-    old_s, least = silent_before(config, now_s), config.query.min_devices
+    old_s, least = config.silent_before(now_s), config.query.min_devices
     rows = sorted(_chosen(args, reader, old_s), key=SORTS[args.sort])
     shown, total = page_of(rows, args.page, args.per_page), len(rows)
     view = devices_answer(config.fleet, shown, total=total, now_s=now_s, old_s=old_s, least=least)
@@ -122,7 +122,7 @@ def export(args: argparse.Namespace) -> int:
     with reading(args) as (config, reader):
         if args.file is not None:
             refuse_own(args, config, args.file)
-        old_s = silent_before(config, int(make_clock(config).now()))
+        old_s = config.silent_before(int(make_clock(config).now()))
         text = write_members(_chosen(args, reader, old_s), _form(args))
     if args.file is None:
         sys.stdout.write(text)

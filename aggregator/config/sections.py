@@ -228,6 +228,15 @@ class AggregatorConfig:
         """The client id, the same at every start, so that the broker keeps our messages."""
         return self.broker.client_id or f"edge-ldp-{self.fleet}-aggregator"
 
+    @property
+    def speed(self) -> float:
+        """By how much more than real time passes on the fleet's clock, at least 1."""
+        return max(1.0, self.clock.rate)
+
+    def silent_before(self, now_s: int) -> int:
+        """Return when a device must last have been heard of: a day ago, real time where less."""
+        return now_s - int(DAY_S * self.speed)
+
     def zone(self, stream: StreamTable | None = None) -> tzinfo:
         """Return whose time people read of a stream, the first unless given; raises ValueError."""
         if self.query.zone is not None:

@@ -18,11 +18,12 @@ from aggregator.answers.curated_view import read_streams
 from aggregator.answers.device_view import GroupSize
 from aggregator.answers.dossier import DossierAnswer, dossier_answer
 from aggregator.answers.fleet import (
+    DayCounts,
     FleetSummary,
     ShownDevice,
+    fortnight,
     read_summary,
     shown_device,
-    silent_before,
 )
 from aggregator.answers.local_time import LENGTHS, Spans
 from aggregator.answers.lookup import newest_plan, read_plans, read_revisions
@@ -80,11 +81,15 @@ class PageRequest:
 
 
 class OverviewPage(FleetSummary, frozen=True, kw_only=True):
-    """The summary, and of one stream: from when to when figures are asked for, by name."""
+    """The summary; of one stream from when to when figures are asked for, by name.
+
+    fortnight: dates to today, and how many devices were so then where that is known.
+    """
 
     zone: str
     stream: str
     times: dict[str, list[int]]
+    fortnight: list[tuple[str, DayCounts | None]]
     next_look_s: int | None
     marked_one: str | None
 
@@ -182,6 +187,7 @@ def overview(request: PageRequest) -> OverviewPage:
         zone=str(request.zone(stream)),
         stream=stream.name,
         times=_times(request, stream),
+        fortnight=fortnight(found, request.config.zone()),
         next_look_s=looked and looked + stream.revise_slots * stream.slot_seconds,
         marked_one=marked_one,
     )
@@ -227,7 +233,7 @@ def devices(request: PageRequest) -> DevicesPage:
     orders = tuple(one for one in ORDERS if least <= 1 or one not in MOVED)
     chosen, order = request.one_of("state", STATES), request.one_of("sort", orders)
     reader, text, groups = request.reader, request.given.get("q", ""), request.reader.groups()
-    group, old_s = request.given.get("group", "*"), silent_before(request.config, request.now_s)
+    group, old_s = request.given.get("group", "*"), request.config.silent_before(request.now_s)
     of = None if group == "*" else groups.get(group, -1)
     found = reader.device_names(chosen, order, old_s, of, down=request.given.get("down") == "1")
     rows = [name for name in found if text in name]

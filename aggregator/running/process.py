@@ -17,6 +17,8 @@ from aggregator.plans.signing import read_seal
 from aggregator.running.service import Service
 from aggregator.store.opening import make_worker, open_session, open_store
 from aggregator.store.rollups import tend
+from aggregator.store.rows import FleetDay
+from edge_ldp.protocol.utc import utc
 from edge_ldp.service.service_manager import ServiceManager, keep_telling
 
 if TYPE_CHECKING:
@@ -45,7 +47,7 @@ def run_service(config: AggregatorConfig, file: str, worker_name: str | None, cl
     except StoreError:
         store.close()
         raise
-    chores = [Retention(config, clock)]
+    chores = Retention(config, clock), FleetDays(config, clock)
     service = Service(config, password, clock, store, seal, worker=worker, chores=chores, file=file)
     asyncio.run(_serve(service))
 
@@ -74,6 +76,24 @@ class Retention:
                 self._session.close()
                 self._session = None
         return more
+
+
+class FleetDays:
+    """A chore of the one worker that leads: keeps how many devices are silent or refuse, by day."""
+
+    def __init__(self, config: AggregatorConfig, clock: Clock) -> None:
+        self._config = config
+        self._clock = clock
+
+    def __call__(self, store: Store) -> bool:
+        """Keep it, and say that nothing is left to do; raises StoreError."""
+        now_s = int(self._clock.now())
+        found = store.device_sums(self._config.silent_before(now_s))
+        today = utc(now_s).astimezone(self._config.zone()).toordinal()
+        day = FleetDay(today, found.heard - found.missing, found.missing, found.refusing)
+        if day not in store.fleet_days():
+            store.beat(day)
+        return False
 
 
 def _wait_for_store(config: AggregatorConfig, file: str, worker: Worker) -> Store:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from aggregator.store.rows import (
         AuditRow,
         BeatRow,
+        FleetDay,
     )
 
 __all__ = ["LAST_BUCKET", "PlanRow", "Reader", "RevisionRow"]  # parts of it, made below
@@ -100,8 +101,8 @@ class Store(Reader, Protocol):
     def add_revision(self, row: RevisionRow) -> None:
         """Keep, durably, a revision after which the plan stayed."""
 
-    def beat(self, row: BeatRow) -> None:
-        """Keep a worker's heartbeat in place of its last one."""
+    def beat(self, row: BeatRow | FleetDay) -> None:
+        """Keep a worker's heartbeat, or the fleet's day, in place of the last one."""
 
     def add_audit(self, rows: Sequence[AuditRow]) -> None:
         """Keep what operators did durably, after all that is kept of it."""

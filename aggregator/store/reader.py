@@ -13,11 +13,13 @@ from aggregator.store.forms import unpack_pairs, unpack_refusals
 from aggregator.store.period_sums import read_kept, read_totals
 from aggregator.store.rows import (
     ALIVE,
+    FLEET_DAY,
     LAST_BUCKET,
     AuditRow,
     BeatRow,
     DeviceRow,
     DeviceSums,
+    FleetDay,
     HeldRow,
     MarkRow,
     PlanRow,
@@ -362,6 +364,11 @@ class Reader(Protocol):
         facts = self.facts()
         workers = sorted(name.removeprefix(ALIVE) for name in facts if name.startswith(ALIVE))
         return [BeatRow.of(worker, facts) for worker in workers]
+
+    def fleet_days(self) -> list[FleetDay]:
+        """Return how devices were on the last days on which the service ran, by day."""
+        kept = [value for name, value in self.facts().items() if name.startswith(FLEET_DAY)]
+        return sorted(FleetDay(*map(int, value.split())) for value in kept)
 
     @abstractmethod
     def last_commit_s(self) -> int | None:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 LAST_BUCKET = 1 << 32
 ALIVE = "alive, worker "  # of a fact, before the worker's name
 ALIVE_TIMES = "times, worker "  # same; of its own, as older versions take all of ALIVE for health
+FLEET_DAY = "fleet, day "  # of a fact, before a number below FLEET_DAYS: they take turns
+FLEET_DAYS = 14
 MOVED = "moved to"  # a fact of a SQLite store: the database that it goes on in
 THERE = "name that one in [store] url; this file is only kept"
 STOPPED = "stopped"  # health of a worker that ended as it was told to
@@ -128,6 +130,24 @@ class BeatRow(NamedTuple):
         stored = dict(zip(words[::2], words[1::2], strict=False)) if beat_s == at_s else {}
         times = (int(stored[name]) if name in stored else None for name in BeatTimes._fields)
         return cls(worker, int(at_s), health, BeatTimes(*times))
+
+
+class FleetDay(NamedTuple):
+    """How a fleet's devices were when a day was last looked at.
+
+    `day`: its ordinal (datetime.date) where people read; of DeviceSums `heard` and not missing,
+    `missing` and `refusing`.
+    """
+
+    day: int
+    heard: int
+    missing: int
+    refusing: int
+
+    @property
+    def facts(self) -> list[tuple[str, str]]:
+        """Name and value of the fact that it is kept as, in place of the day a fortnight before."""
+        return [(f"{FLEET_DAY}{self.day % FLEET_DAYS}", " ".join(map(str, self)))]
 
 
 class DeviceSums(NamedTuple):

@@ -15,7 +15,7 @@ from aggregator.counting.seen_batches import DIGEST, DeviceState, Gap
 from aggregator.counting.tally import Tally
 from aggregator.errors import StoreError
 from aggregator.store.contract import PlanRow, Reader, RevisionRow, Store
-from aggregator.store.rows import ORDERS, STATES, BeatRow, BeatTimes, DeviceSums, MarkRow
+from aggregator.store.rows import ORDERS, STATES, BeatRow, BeatTimes, DeviceSums, FleetDay, MarkRow
 from edge_ldp.protocol.messages import Status
 from edge_ldp.protocol.released import FIRST_KEY
 from tests.aggregator.counting.test_curated import FIRST, arrivals, frame, later
@@ -319,6 +319,13 @@ class StoreContract:
             BeatRow("one", 6, "degraded: link down"),
             BeatRow("two", 7, "ok", BeatTimes(report_s=6, link_s=2)),
         ]
+
+    def test_days_of_the_fleet_are_kept_for_a_fortnight(self, open_store: OpenStore) -> None:
+        store = open_store()
+        for day in (5, *range(700_000, 700_020), 700_019):
+            store.beat(FleetDay(day, 3, day % 5, 0))
+        days = range(700_006, 700_020)
+        assert open_store().fleet_days() == [FleetDay(day, 3, day % 5, 0) for day in days]
 
     def test_a_heartbeat_is_read_by_and_from_the_version_without_times_AGG_27(
         self, open_store: OpenStore

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from aggregator.archive.spool_record import Doubt
     from aggregator.counting.records import Changes, Key
     from aggregator.store.contract import Decide, PlanRow, RevisionRow
-    from aggregator.store.rows import AuditRow, BeatRow
+    from aggregator.store.rows import AuditRow, BeatRow, FleetDay
 
 AGAIN = 8  # repeats at once; after that the caller waits and repeats
 KEPT = 8  # decisions: more than flushes whose answer can be awaited at once
@@ -200,8 +200,8 @@ class PostgresStore(PostgresReader):
         values = (row.stream, row.at_s, row.payload)
         self.in_transaction(lambda db: db.execute(schema.PUT_REVISION, values))
 
-    def beat(self, row: BeatRow) -> None:
-        """Keep a worker's heartbeat in place of its last one."""
+    def beat(self, row: BeatRow | FleetDay) -> None:
+        """Keep a worker's heartbeat, or the fleet's day, in place of the last one."""
         put = PUT_FACT.replace("?", "%s").encode()
         self.in_transaction(lambda db: [db.execute(put, fact) for fact in row.facts])
 

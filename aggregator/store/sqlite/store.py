@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from aggregator.counting.records import Changes, Key
     from aggregator.store.contract import Decide, PlanRow, RevisionRow
-    from aggregator.store.rows import AuditRow, BeatRow
+    from aggregator.store.rows import AuditRow, BeatRow, FleetDay
 
 LOOKS, LOOK_S = 5, 0.02  # a reader holds the lock for less than that
 
@@ -120,8 +120,8 @@ class SqliteStore(SqliteReader):
         with self._transaction() as db:
             db.execute(schema.PUT_REVISION, (row.stream, row.at_s, row.payload))
 
-    def beat(self, row: BeatRow) -> None:
-        """Keep a worker's heartbeat in place of its last one."""
+    def beat(self, row: BeatRow | FleetDay) -> None:
+        """Keep a worker's heartbeat, or the fleet's day, in place of the last one."""
         with self._transaction() as db:
             db.executemany(PUT_FACT, row.facts)
 

@@ -70,6 +70,7 @@ _FINE: dict[str, Any] = {
     "quiet_s": 7200,
     "slot_s": 1140,
     "room_bytes": 1 << 30,
+    "days": [],
     "is_fast": False,
     "devices": {
         "enrolled": 100,

@@ -1,11 +1,17 @@
 """How a fleet is: `status` and the summary in numbers alone say the same."""
 
+import time
+from dataclasses import replace
+from datetime import date
 from pathlib import Path
 
-from aggregator.answers.fleet import FleetState, is_silent, read_status, read_summary, silent_before
+from aggregator.answers.fleet import DayCounts, FleetState, is_silent, read_status, read_summary
 from aggregator.answers.parts import answer_json
 from aggregator.counting.retention import DAY_S
-from aggregator.store.opening import open_reader
+from aggregator.running.process import FleetDays
+from aggregator.store.opening import open_reader, open_store
+from aggregator.store.rows import FleetDay
+from edge_ldp.service.clock import Clock
 from tests.aggregator.console.small_fleet import (
     END_S,
     add_looks,
@@ -54,7 +60,27 @@ def test_the_summary_says_what_status_says_without_a_devices_name(tmp_path: Path
 
 
 def test_a_device_is_silent_after_a_day_and_before_its_first_status(tmp_path: Path) -> None:
-    old_s = silent_before(make_fleet(tmp_path).config, END_S)
+    old_s = make_fleet(tmp_path).config.silent_before(END_S)
     assert is_silent("unknown", END_S, old_s)
     assert not is_silent("online", END_S - DAY_S, old_s)
     assert is_silent("online", END_S - DAY_S - 1, old_s)
+
+
+def test_each_day_keeps_how_devices_were_when_last_looked_at(tmp_path: Path) -> None:
+    fleet = make_fleet(tmp_path)
+    config = replace(fleet.config, query=replace(fleet.config.query, zone="Pacific/Auckland"))
+    send(fleet, add_plans(fleet, 1), [status("one"), status("two", refusals=("ratio",))])
+    store, days = open_store(config, str(fleet.file)), []
+    for later_s in (0, 11 * 3600, DAY_S + 1, 1000 * DAY_S):  # its clocks are 13 hours ahead
+        chore = FleetDays(config, Clock(END_S + later_s, time.time(), 1e-9))
+        assert not chore(store)
+        days.append(store.fleet_days())
+    store.close()
+    today = date(2023, 11, 16).toordinal()
+    first, then = FleetDay(today, 2, 0, 1), FleetDay(today + 1, 0, 2, 1)
+    last = FleetDay(today + 1000, 0, 2, 1)
+    assert days == [[first], [first], [first, then], [first, then, last]]
+    reader = open_reader(config, str(fleet.file))
+    found = read_summary(reader, config, END_S)
+    reader.close()
+    assert found.days[0] == DayCounts(date="2023-11-16", heard=2, missing=0, refusing=1)

@@ -17,6 +17,8 @@ from urllib.parse import parse_qsl
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
+from aggregator.store.opening import open_store
+from aggregator.store.rows import FleetDay
 from edge_ldp.device.frame import encode
 from edge_ldp.protocol.messages import topic
 from edge_ldp.service.mqtt import Message
@@ -240,6 +242,11 @@ def test_what_the_server_writes_is_the_commands_too(browser: Browser, tmp_path: 
         fleet.aggregator("query", "--stream", "power", *days),
     )
     dossier, theta, told, accounts, listed, day = (json.loads(out) for _, out in answers)
+    store, today = open_store(fleet.config, str(fleet.file)), datetime.fromtimestamp(END_S, UTC)
+    for ago in (13, 1):  # and one of a fortnight ago, in whose place another comes
+        for before, missing in ((14, 9), (0, ago)):
+            store.beat(FleetDay(today.toordinal() - ago - before, 20, missing, 4))
+    store.close()
     with serving(fleet) as (address, _), looking(browser, address) as page:
         page.goto("/devices")
         _has_what_is_up_in_sight(page)
@@ -247,6 +254,13 @@ def test_what_the_server_writes_is_the_commands_too(browser: Browser, tmp_path: 
         marked = page.locator(".alarm", has_text="DevicesMarked").locator("pre").inner_text()
         assert marked == "edge-ldp aggregator status -c aggregator.toml"  # three: it lists them
         _shows_how_devices_are(page, told, listed)
+        for name, most in (("missing", "13"), ("refusing", "4")):
+            label = page.locator(f"#{name}-days").get_attribute("aria-label")
+            assert label is not None
+            among = ["13" if name == "missing" else "4", *["not known"] * 11]
+            told_days = [*among, "1" if name == "missing" else "4", "not known"]
+            assert label.endswith(f"14 days: {', '.join(told_days)}")
+            expect(page.locator(f"#{name}-days + .note")).to_have_text(f"most {most}")
         for name in DAY:
             key = name.replace("total", "energy_kwh")
             found = value(page, f"#day-yesterday [data-cell={name}]")
