@@ -3,9 +3,9 @@
 Figure: one layout and question of 28 days (28 sums of a day as shipped, together and each alone; 4
 of a week, one of all of the ε or of half of it; 6 and 24 cells, the latter also in blocks of 4
 hours); x: how many homes. Noise is drawn by the device's own sampler from the operating system's
-entropy, so figures differ a little from run to run. Parts of a day, and questions one after the
-other that need as much noise, share it: each is on trial in every seed. A value of an hour or half
-an hour stands for its quarter hours. Homes join, leave and miss slots.
+entropy, so figures differ a little from run to run. Parts of a day, data sets and questions one
+after the other that need as much noise share it: each is on trial in every seed. A value of an hour
+or half an hour stands for its quarter hours. Homes join, leave and miss slots.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
-from math import prod, sqrt
+from math import sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 DAYS, SLOTS_A_DAY, SLOT_S = 28, 96, 900
 WINDOW, EPSILON = 97, 8
 SEEDS, QUICK_SEEDS = 4_000, 200
+DRAWN = 400
 HOMES = (30, 100, 400)
 SHIPPED = 6  # ε of the daily sums that invitations ask for; 2 reports have the rest
 _Z = 1.959963984540054
@@ -90,9 +91,9 @@ def tasks(data: Sequence[Values], options: Options) -> list[Task]:
     seeds = options.seeds or (QUICK_SEEDS if options.quick else SEEDS)
     return [
         Task(asked.name, values.name, "", float(homes), seeds)
-        for values in data
         for homes in HOMES
         for asked in ASKED
+        for values in data
     ]
 
 
@@ -145,14 +146,25 @@ def summed(values: Values, asked: Asked, homes: int) -> tuple[Ints, Ints]:
 
 @lru_cache(maxsize=1)
 def drawn(scale: int, shape: tuple[int, int, int, int]) -> Ints:
-    """Return noise of seeds × homes × periods × the cells of a block, by the device's sampler."""
-    draw, block = system_draw(), shape[-1]
-    many = prod(shape[:-1])
+    """Return noise of seeds × homes × periods × the cells of a block, by the device's sampler.
+
+    What is drawn for DRAWN seeds is dealt out anew, in a random order, for as many more; no seed
+    has a noise twice. Any two seeds then share a noise in DRAWN, so that of 4,000 the coverage's
+    own error is 0.7 % larger than of 4,000 that share none.
+    """
+    seeds, homes, periods, block = shape
+    draw, many = system_draw(), min(seeds, DRAWN) * homes * periods
     if block == 1:
         each = (integer_laplace(scale, draw) for _ in range(many))
     else:
         each = (one for _ in range(many) for one in block_laplace(scale, block, draw))
-    return np.fromiter(each, np.int64, many * block).reshape(shape)
+    pool = np.fromiter(each, np.int64, many * block).reshape(many, block)
+    if seeds <= DRAWN:
+        return pool.reshape(shape)
+    rng, dealt = np.random.default_rng(), np.empty((-(-seeds // DRAWN), many, block), np.int64)
+    for deal in dealt:
+        deal[:] = rng.permutation(pool)
+    return dealt.reshape(-1, homes, periods, block)[:seeds]
 
 
 def _answers(true: Ints, noise: Ints, scale: int, block: int) -> tuple[Floats, Floats]:

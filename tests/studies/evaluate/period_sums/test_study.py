@@ -9,6 +9,7 @@ import pytest
 from edge_ldp.period_sums.estimate import PeriodReport, estimate_total
 from edge_ldp.period_sums.law import cell_variance
 from studies.evaluate.main import main
+from studies.evaluate.period_sums import study
 from studies.evaluate.period_sums.study import (
     ASKED,
     BY_NAME,
@@ -16,6 +17,7 @@ from studies.evaluate.period_sums.study import (
     SEEDS,
     Asked,
     check,
+    drawn,
     folded_sums,
     measure,
     summed,
@@ -59,6 +61,18 @@ def test_sums_are_of_the_homes_slots_that_are_there() -> None:
     assert weeks.shape == (90, 4, 1)
     assert (weeks[:10] == weeks[40:50]).all()
     assert weeks[:40].sum() == sums.sum()
+
+
+def test_what_was_drawn_is_dealt_out_anew_and_never_twice_to_a_seed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(study, "DRAWN", 3)
+    noise = drawn(1 << 40, (8, 5, 2, 4))  # so wide that no two are alike
+    assert noise.shape == (8, 5, 2, 4)
+    seeds = [set(map(tuple, seed.reshape(-1, 4).tolist())) for seed in noise]
+    assert {len(seed) for seed in seeds} == {10}
+    assert len(set().union(*seeds[:3])) == len(set().union(*seeds)) == 30
+    assert drawn(1 << 40, (2, 5, 2, 1)).shape == (2, 5, 2, 1)
 
 
 def test_folding_is_the_librarys() -> None:
