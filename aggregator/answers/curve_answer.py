@@ -20,7 +20,14 @@ from aggregator.answers.parts import (
     Span,
     UnitSlots,
 )
-from aggregator.answers.sums_answer import SUMS, SumsAnswer, narrower_mode, sums_csv, sums_text
+from aggregator.answers.sums_answer import (
+    SUMS,
+    SumsAnswer,
+    beside_text,
+    narrower_mode,
+    sums_csv,
+    sums_text,
+)
 from aggregator.answers.units import (
     ENERGIES,
     clock_text,
@@ -233,4 +240,6 @@ def curve_text(view: CurveAnswer, zone: tzinfo = UTC) -> str:
     if rows:
         head = [by, f"mean {view.unit}", "95 % from", "to", *used]
         lines += ["", text_table([*head, "stream reports"], rows)]  # surveys are apart
+    if view.sums is not None:
+        lines += beside_text(view.sums.whole, view.unit, "homes' own sums")
     return "\n".join([*lines, ""])

@@ -13,6 +13,7 @@ from aggregator.answers.crowds import Reported, supposed
 from aggregator.answers.curve_answer import curve_answer, curve_csv, curve_text
 from aggregator.answers.load_curve import LoadCurve
 from aggregator.answers.local_time import Spans
+from aggregator.answers.sums_answer import SumFigures, SumPeriod, SumsAnswer
 from aggregator.answers.units import clock_text, csv_text, energies, energy_kwh, iso, scale_of
 from aggregator.config import StreamTable
 from tests.aggregator.fakes import make_config
@@ -93,6 +94,22 @@ def test_a_curve_of_few_homes_says_that_it_is_mostly_noise(stream: StreamTable) 
     for fine in (curve_of(500.0, 250.0), curve_of(500.0, 1000.0, spans=0)):
         assert curve_answer(stream, fine).noise is None
         assert "noise" not in curve_text(curve_answer(stream, fine))
+
+
+def test_a_curve_by_days_is_of_sums_where_their_days_are_narrower_REP_17(
+    stream: StreamTable,
+) -> None:
+    day = SumPeriod(from_s=0, to_s=86_400, from_=None, to=None, mean=500.0, low=400.0, high=600.0)
+    whole = SumFigures(mean=500.0, low=400.0, high=600.0)
+    sums = SumsAnswer(whole=whole, periods=[day], parts=[], warnings=[])
+    modes = {
+        (by, half): curve_answer(stream, curve_of(500.0, half), by=by, sums=sums).mode
+        for by in ("hour", "day", "week")
+        for half in (50.0, 150.0)
+    }
+    assert [one for one, mode in modes.items() if mode == "sums"] == [("day", 150.0)]
+    beside = curve_text(curve_answer(stream, curve_of(500.0, 150.0), sums=sums))
+    assert "beside, by homes' own sums: mean 500.0 W, 95 % from 400.0 to 600.0" in beside
 
 
 def test_a_curve_without_a_crowd_tells_nothing_of_its_noise(stream: StreamTable) -> None:
