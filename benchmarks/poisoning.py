@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.optimize import linprog
 
+from aggregator.counting.code_sets import watch_mechanism
+from aggregator.counting.watching import observe_flush
 from edge_ldp import Hybrid, Mechanism, SquareWave
 from edge_ldp.estimate import ems
 from edge_ldp.estimate.operator import operator_of
 from edge_ldp.mechanisms import Tuned
 from edge_ldp.poisoning.alarm import alarm
-from edge_ldp.poisoning.code_sets import watch_mechanism
-from edge_ldp.poisoning.device_bound import WatchState, look, observe
 from edge_ldp.poisoning.filter import clean
 from edge_ldp.vectorized import decode_table
 
@@ -159,12 +159,16 @@ def _unmarked_mean(mechanism: Mechanism) -> float:
 
 def _until_marked(mechanism: Mechanism, law: Floats) -> float:
     """Return how many reports, in frames of 8, mark such a device among a million; inf: never."""
-    rng, watch, kept = np.random.default_rng(0), watch_mechanism(mechanism), WatchState()
-    while kept.reports < FLEET_REPORTS:
-        kept = observe(watch, kept, rng.choice(len(law), 8, p=law))
-        kept, marks = look(watch, kept, rate=RATE, devices=DEVICES)
+    rng, watch = np.random.default_rng(0), watch_mechanism(mechanism)
+    kept: list[bytes | None] = [None]
+    for reports in range(8, FLEET_REPORTS + 1, 8):
+        codes = rng.choice(len(law), 8, p=law)
+        found, marks = observe_flush(
+            watch, kept, np.zeros(8, np.int64), codes, rate=RATE, devices=DEVICES
+        )
         if marks:
-            return float(kept.reports)
+            return float(reports)
+        kept = [*found]
     return float("inf")
 
 

@@ -86,9 +86,8 @@ ROOMS = {
         "numpy numpy.random",
     ),
     "edge_ldp/poisoning": Room(
-        "alarms, filters and bounds against lying devices",
-        "edge_ldp/device edge_ldp/mechanisms edge_ldp/protocol edge_ldp/vectorized"
-        f" edge_ldp/estimate {BASE}",
+        "alarms and filters against lying devices",
+        f"edge_ldp/device edge_ldp/mechanisms edge_ldp/vectorized edge_ldp/estimate {BASE}",
         "numpy numpy.random scipy",
     ),
     "edge_ldp/continual": Room(
@@ -193,8 +192,8 @@ ROOMS = {
     "aggregator/counting": Room(
         "which reports count, exactly once; a pure function",
         "edge_ldp/device edge_ldp/mechanisms edge_ldp/protocol edge_ldp/vectorized"
-        f" edge_ldp/poisoning edge_ldp/continual edge_ldp/period_sums aggregator {BASE}",
-        "numpy",
+        f" edge_ldp/estimate edge_ldp/continual edge_ldp/period_sums aggregator {BASE}",
+        "numpy scipy",
     ),
     "aggregator/archive": Room(
         "spool and Parquet of what was counted",

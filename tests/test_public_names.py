@@ -55,8 +55,7 @@ PUBLIC = {
         PeriodLayout booked most_in_window scale_for
     """,
     "edge_ldp.poisoning": """
-        Alarm Atom Cleaned Mark Screened Watch WatchState alarm begin_again clean
-        largest_shift look observe screened watch_mechanism watch_of
+        Alarm Atom Cleaned Screened alarm clean largest_shift screened
     """,
     "edge_ldp.sums": """
         EVERY_SLOT SHIPPED Band CodeCounts Cut Epoch Fleet Forecast ForecastRow

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from aggregator.counting.code_sets import watch_of
 from aggregator.counting.plan_dates import earliest
-from edge_ldp.poisoning.code_sets import watch_of
 from edge_ldp.protocol.plan import AHEAD_S
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from aggregator.counting.code_sets import Watch
     from aggregator.counting.records import Arrival, Member
-    from edge_ldp.poisoning.code_sets import Watch
     from edge_ldp.protocol.plan import Plan
 
     Ints = NDArray[np.int64]

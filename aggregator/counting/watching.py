@@ -1,15 +1,27 @@
-"""What one flush shows of watched devices: each one's codes, and whether it exceeds a bound.
+"""What a flush shows of watched devices: which send codes more often than honest ones could.
 
-It is kept and looked at as `edge_ldp.poisoning.observe` and `look` do, by arrays: frame by frame
-the bookkeeping costs as much as settling; of 200 devices at once some microseconds a frame. Reports
-of one device are taken together, as if they had come in one frame. A device that was looked at
-after AGAIN reports begins anew (its looks still counted), so that a long honest past does not hide
-that it was taken over. Source: docs/design.md, The aggregator; docs/poisoning.md.
+An honest device's reports fall into a set of codes with at most the probability that `code_sets`
+gives, so its counts lie below binomial ones, and a count beyond their tail marks the device. The
+false-alarm rate is shared out (Bonferroni) over sets and devices, and over looks: a device is
+looked at when its reports have doubled, look k at rate/(k·(k + 1)). The rate holds whatever values
+the device has, also if they change.
+
+Kept per device: a count for each tail, and a Misra–Gries summary of single codes. Its counts are
+never too high (no false mark) and too low by at most (reports − all kept)/(KEPT + 1): a code that
+makes up a share s of the reports is known with at least (17·s − 1)/16 of them (16 codes kept).
+
+All devices of a flush at once, by arrays: frame by frame the bookkeeping costs as much as settling;
+of 200 devices some microseconds a frame. Reports of one device are taken together, as if they had
+come in one frame. A device that was looked at after AGAIN reports begins anew (its looks still
+counted), so that a long honest past does not hide that it was taken over. Sources: docs/design.md,
+The aggregator; docs/poisoning.md; Misra, Gries 1982; whole frames at once: Agarwal et al., PODS
+2012 (mergeable summaries).
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict
+import struct
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,33 +29,66 @@ import numpy as np
 from aggregator.counting.records import Marked
 from aggregator.counting.refusals import MARK_RATE
 from edge_ldp.errors import CountsError
-from edge_ldp.poisoning.device_bound import (
-    FIRST_LOOK,
-    HEAD,
-    KEPT,
-    WatchState,
-    from_bytes,
-    look,
-    upper_tail,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
+    from aggregator.counting.code_sets import Watch
     from aggregator.counting.records import Arrival, Key, WatchKey
-    from edge_ldp.poisoning.code_sets import Watch
-    from edge_ldp.poisoning.device_bound import Mark
 
+    Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
 
+KEPT = 16  # single codes counted at a time
+FIRST_LOOK = 16  # reports; no look earlier, the next ones when they have doubled
+HEAD = 3  # numbers before the tails
 AGAIN = 4096
 CODE_BITS = 16
 WEIGHT_BITS = 32
 _MOST = (1 << WEIGHT_BITS) - 1
-_WORD = "<u4"
+_WORD, _WORD_BYTES = "<u4", 4
 _REPORTS, _LOOKS, _DUE = range(HEAD)
+
+
+@dataclass(frozen=True, slots=True)
+class WatchState:
+    """What is kept of one device, stream and law; at most 16 `codes` (code, count), rising.
+
+    `tails`: reports in each tail, none before the first report; `due`: the next look.
+    """
+
+    reports: int = 0
+    looks: int = 0
+    due: int = FIRST_LOOK
+    tails: tuple[int, ...] = ()
+    codes: tuple[tuple[int, int], ...] = ()
+
+    def to_bytes(self, tails: int | None = None) -> bytes:
+        """Return 4 bytes for each of reports, looks, due, the tails, and 16 codes and counts.
+
+        `tails`: how many, where nothing was reported yet.
+        """
+        counted = self.tails or (0,) * (tails or 0)
+        none = ((0, 0),) * (KEPT - len(self.codes))
+        codes, counts = zip(*(self.codes + none), strict=True)
+        numbers = (self.reports, self.looks, self.due, *counted, *codes, *counts)
+        return struct.pack(f"<{len(numbers)}I", *numbers)
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A count that no honest device's should reach: `seen` of `reports` in a set of codes.
+
+    `bound`: the set's largest honest probability; `chance`: of as many, at that probability.
+    """
+
+    name: str
+    seen: int
+    reports: int
+    bound: float
+    chance: float
 
 
 class WatchedFrames:
@@ -124,8 +169,52 @@ def observe_flush(  # noqa: PLR0913 (two of them by name)
         if found:
             marks[at] = found
     _note_looks(rows, due)
-    words, size = rows.astype(_WORD).tobytes(), rows.shape[1] * 4
+    words, size = rows.astype(_WORD).tobytes(), rows.shape[1] * _WORD_BYTES
     return [words[at : at + size] for at in range(0, len(words), size)], marks
+
+
+def look(
+    watch: Watch, state: WatchState, *, rate: float, devices: int
+) -> tuple[WatchState, tuple[Mark, ...]]:
+    """Return what is kept and the marks, none unless a look is due.
+
+    `rate`: probability that any honest one of `devices` (as many device, stream and law triples as
+    are ever watched) is ever marked.
+    """
+    if state.reports < state.due:
+        return state, ()
+    turn = state.looks + 1
+    level = rate / (devices * watch.sets * turn * (turn + 1))
+    names = [f"code {code}" for code, _ in state.codes] + list(watch.names)
+    observed = np.array([count for _, count in state.codes] + list(state.tails))
+    bounds = np.concatenate([watch.codes[[code for code, _ in state.codes]], watch.tails])
+    chance = upper_tail(observed, state.reports, bounds)
+    marks = tuple(
+        Mark(names[k], int(observed[k]), state.reports, float(bounds[k]), float(chance[k]))
+        for k in np.flatnonzero(chance <= level).tolist()
+    )
+    return replace(state, looks=turn, due=2 * state.reports), marks
+
+
+def from_bytes(given: bytes) -> WatchState:
+    """Return what `to_bytes` wrote; raises CountsError for anything else."""
+    size, rest = divmod(len(given), _WORD_BYTES)
+    if rest or size < HEAD + 2 * KEPT:
+        raise CountsError("not what is kept of a device")
+    numbers = struct.unpack(f"<{size}I", given)
+    pairs = zip(numbers[-2 * KEPT : -KEPT], numbers[-KEPT:], strict=True)
+    tails = numbers[HEAD : -2 * KEPT]
+    entries = tuple((code, count) for code, count in pairs if count)
+    reports, looks, due = numbers[:HEAD]
+    return WatchState(reports, looks, due, tails if reports else (), entries)
+
+
+def upper_tail(observed: ArrayLike, reports: int, bounds: ArrayLike) -> Floats:
+    """Return P(X ≥ seen) for X binomial of `reports` and `bounds`, entry by entry."""
+    import scipy  # noqa: PLC0415 (time: who only answers needs none of it)
+
+    k = np.asarray(observed)
+    return np.where(k > 0, scipy.special.bdtrc(np.maximum(k - 1, 0), reports, bounds), 1.0)
 
 
 def _rows(watch: Watch, before: Sequence[bytes | None]) -> Ints:

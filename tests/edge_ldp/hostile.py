@@ -45,7 +45,6 @@ DESIGN = continual.tops_design(epsilon=1, ceiling=100, readings=4, chunk=64, fan
 SMALL = continual.Shape("consistent", 4, 64)
 FLEET = sums.Fleet(400, 28)
 AIM = threshold.Aim(0, 999, STREAM.unit_variance, SURVEY, sums.Question(1e5, 24))
-WATCH = poisoning.watch_mechanism(SURVEY)
 RATIO = floor_ratio(1)
 
 
@@ -276,17 +275,7 @@ CALLS: dict[str, Call] = {
         poisoning.largest_shift,
         {"mechanism": SURVEY, "share": 0.1},
     ),
-    "edge_ldp.poisoning.look": (
-        poisoning.look,
-        {"watch": WATCH, "state": poisoning.WatchState(), "rate": 0.1, "devices": 9},
-    ),
-    "edge_ldp.poisoning.observe": (
-        poisoning.observe,
-        {"watch": WATCH, "state": poisoning.WatchState(), "codes": np.array([1, 2])},
-    ),
-    "edge_ldp.poisoning.begin_again": (poisoning.begin_again, {"state": poisoning.WatchState()}),
     "edge_ldp.poisoning.screened": (poisoning.screened, _COUNTED),
-    "edge_ldp.poisoning.watch_mechanism": (poisoning.watch_mechanism, {"mechanism": SURVEY}),
     "edge_ldp.sums.CodeCounts.checked": (checked_counts, _COUNTED),
     "edge_ldp.sums.CodeCounts.weighed": (
         weighed_counts,

@@ -38,7 +38,6 @@ FEW += [2**64, np.array([1, 2]), np.ma.masked, np.ma.array([1, 2], mask=[False, 
 # needs minutes, a published plan, a picture or a service's tables: tried with their own tests
 ELSEWHERE = {
     "edge_ldp.certify.certify_plan": "takes a plan, which parses itself",
-    "edge_ldp.poisoning.watch_of": "takes a plan, which parses itself",
     "studies.tuning.certify_table": "takes a response and a ratio, which `solve` makes",
     "studies.tuning.tune": "seconds a call; `solve` and `Tuned` do its work",
 }

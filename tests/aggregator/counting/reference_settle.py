@@ -37,9 +37,9 @@ from aggregator.counting.seen_batches import (
 )
 from aggregator.counting.settlement import NO_STREAM
 from aggregator.counting.tally import CODE_BITS, Part, Sparse, Tally
-from aggregator.counting.watching import AGAIN
-from edge_ldp.poisoning.device_bound import WatchState, begin_again, from_bytes, look, observe
+from aggregator.counting.watching import AGAIN, WatchState, from_bytes, look
 from edge_ldp.protocol.messages import Status
+from tests.aggregator.counting.reference_watch import begin_again, observe
 
 Cell = tuple[int, int, int, int, int, int]  # stream, epoch, group, class, bucket, code
 Place = tuple[int, int, int, int, int]  # stream, epoch, group, class, bucket

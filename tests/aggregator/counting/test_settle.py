@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from aggregator.counting.code_sets import watch_mechanism
 from aggregator.counting.records import Arrival, Changes, Key, Known, Member, Record, WatchKey
 from aggregator.counting.refusals import Codes, Rules, StreamRules
 from aggregator.counting.settle import settle, wanted
 from edge_ldp.device import frame
 from edge_ldp.mechanisms import Hybrid
-from edge_ldp.poisoning.code_sets import watch_mechanism
 from edge_ldp.protocol.messages import Status, StreamStatus
 from edge_ldp.vectorized import perturb_many
 from tests.aggregator.arrivals import read_frame

@@ -8,13 +8,13 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from aggregator.counting.code_sets import watch_mechanism
 from aggregator.counting.records import Arrival, Changes, Key, Known, Member, Record, WatchKey
 from aggregator.counting.refusals import Codes, Rules, StreamRules
 from aggregator.counting.seen_batches import OPEN_GAPS, DeviceState, Gap
 from aggregator.counting.settle import settle
 from edge_ldp.device import frame
 from edge_ldp.mechanisms import Hybrid
-from edge_ldp.poisoning.code_sets import watch_mechanism
 from edge_ldp.protocol.messages import Status, StreamStatus
 from tests.aggregator.arrivals import read_frame
 from tests.aggregator.counting import reference_settle

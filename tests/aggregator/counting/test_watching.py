@@ -5,11 +5,11 @@ from functools import reduce
 import numpy as np
 import pytest
 
-from aggregator.counting.watching import AGAIN, observe_flush
+from aggregator.counting.code_sets import watch_mechanism
+from aggregator.counting.watching import AGAIN, KEPT, WatchState, from_bytes, look, observe_flush
 from edge_ldp import Hybrid, SquareWave
 from edge_ldp.errors import CountsError
-from edge_ldp.poisoning.code_sets import watch_mechanism
-from edge_ldp.poisoning.device_bound import KEPT, WatchState, from_bytes, look, observe
+from tests.aggregator.counting.reference_watch import observe
 
 HYBRID = Hybrid(epsilon=1, low=0, high=100, size=32)
 WATCH = watch_mechanism(HYBRID)

@@ -6,9 +6,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from aggregator.counting.code_sets import Watch, largest_weights, watch_mechanism, watch_of
 from edge_ldp import Hybrid, Mechanism, SquareWave
 from edge_ldp.device.table import profile
-from edge_ldp.poisoning.code_sets import Watch, largest_weights, watch_mechanism, watch_of
 from edge_ldp.protocol.plan import Plan
 from edge_ldp.vectorized import decode_table
 from tests.edge_ldp.poisoning.test_crowds import MECHANISMS

@@ -10,24 +10,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edge_ldp import Hybrid, SquareWave
-from edge_ldp.device.errors import ParameterError
-from edge_ldp.errors import CountsError
-from edge_ldp.mechanisms import Tuned
-from edge_ldp.poisoning.code_sets import Watch, watch_mechanism, watch_of
-from edge_ldp.poisoning.device_bound import (
+from aggregator.counting.code_sets import Watch, watch_mechanism, watch_of
+from aggregator.counting.watching import (
     FIRST_LOOK,
     KEPT,
     Mark,
     WatchState,
-    begin_again,
     from_bytes,
     look,
-    observe,
     upper_tail,
 )
+from edge_ldp import Hybrid, SquareWave
+from edge_ldp.errors import CountsError
+from edge_ldp.mechanisms import Tuned
 from edge_ldp.vectorized import perturb_many
-from tests.edge_ldp.poisoning.test_code_sets import PLAN, members
+from tests.aggregator.counting.reference_watch import begin_again, observe
+from tests.aggregator.counting.test_code_sets import PLAN, members
 from tests.edge_ldp.poisoning.test_crowds import input_law
 
 HYBRID = Hybrid(epsilon=1, low=0, high=1000, size=256)
@@ -80,12 +78,6 @@ def test_tails_are_counted_exactly_however_reports_are_cut_into_frames(
     for tail, seen in enumerate(kept.tails):
         inside = set(members(WATCH, tail))
         assert seen == sum(code in inside for code in whole)
-
-
-@pytest.mark.parametrize("code", [-1, HYBRID.code_count])
-def test_AGG_34_what_is_no_code_is_refused(code: int) -> None:
-    with pytest.raises(ParameterError, match="codes"):
-        fed(WATCH, [0, code])
 
 
 @given(st.lists(st.lists(st.integers(0, 40) | st.just(7), max_size=60), max_size=20))
@@ -190,9 +182,3 @@ def test_the_largest_plan_keeps_little_of_a_device() -> None:
     assert len(kept.tails) == 34
     assert len(kept.to_bytes()) <= 4 * (4 + 2 * 17 + 2 * KEPT)
     assert len(fed(watch_of(PLAN), [0, 1, 2]).to_bytes()) < 412
-
-
-def test_rates_and_crowds_must_make_sense() -> None:
-    for rate, devices in ((0, 1), (1, 1), (float("nan"), 1), (0.1, 0)):
-        with pytest.raises(ParameterError):
-            look(WATCH, WatchState(), rate=rate, devices=devices)

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from edge_ldp.checks import MECHANISM, a, taking
 from edge_ldp.device.channel import Wave
 from edge_ldp.device.table import Profile
 from edge_ldp.estimate.operator import operator_of
@@ -61,7 +60,6 @@ class Watch:
         return len(self.codes) + len(self.tails)
 
 
-@taking(plan=a("edge_ldp.protocol.plan.Plan"))
 def watch_of(plan: Plan) -> Watch:
     """Return what no honest device exceeds under the plan.
 
@@ -71,7 +69,6 @@ def watch_of(plan: Plan) -> Watch:
     return _watch(_Law(plan))
 
 
-@taking(mechanism=MECHANISM)
 def watch_mechanism(mechanism: Mechanism) -> Watch:
     """Return the same where all reports are of one mechanism."""
     return _joined([_part(mechanism, 1.0, "stream")])
