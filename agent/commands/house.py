@@ -294,7 +294,7 @@ def _facts(config: AgentConfig) -> dict[str, object]:
         "broker": f"{config.broker.host}:{config.broker.use_port}"
         + (" with TLS" if config.broker.use_tls else " without TLS"),
         "clock": "simulated" if config.clock.simulated else config.clock.trust,
-        "plans": f"signed, {counted(len(config.plans.keys), 'key')}"
+        "plans": f"signed, {counted(len(config.plans.every), 'key')}"
         if config.plans.keys
         else "unsigned",
         "readings": _readings(config),

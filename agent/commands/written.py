@@ -186,10 +186,12 @@ def _sending(slot_seconds: int) -> list[str]:
 def _plans(keys: tuple[str, ...]) -> list[str]:
     if not keys:
         return []
-    named = ", ".join(_text(key) for key in keys)
+    named = ", ".join(_text(key) for key in keys[:-1] or keys)
+    following = [f"next_key = {_text(keys[-1])}  # ends the others"] if len(keys) > 1 else []
     return [
         "[plans]  # only plans that one of these keys signed are taken",
         f"keys = [{named}]",
+        *following,
         "",
     ]
 

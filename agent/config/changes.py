@@ -83,7 +83,7 @@ def _loosened_links(running: AgentConfig, wanted: AgentConfig) -> Iterator[str]:
         yield "broker.allow_plaintext"
     if running.broker.crl_file and not wanted.broker.crl_file:
         yield "broker.crl_file"
-    old, new = set(running.plans.keys), set(wanted.plans.keys)
+    old, new = set(running.plans.every), set(wanted.plans.every)
     if old and (not new or not new <= old):
         yield "plans.keys"
     if wanted.tap is not None and wanted.tap != running.tap:

@@ -1,10 +1,10 @@
 """What single fields of the agent's configuration cannot show: contradictions between them."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import partial
 
 from agent.claims.lifetime import Lifetime
-from agent.config.sections import REGISTERS, AgentConfig, StreamTable
+from agent.config.sections import REGISTERS, AgentConfig, PlansTable, StreamTable
 from agent.meters.port_names import source_of
 from agent.meters.reading import SIGNED, UNITS
 from agent.meters.section import MeterTable, meter_faults
@@ -29,7 +29,7 @@ def faults_of(config: AgentConfig) -> Faults:
         *_meters_faults(config),
         *_mechanism_faults(config.policy.mechanisms),
         *_broker_faults(config.broker),
-        *_key_faults(config.plans.keys),
+        *_key_faults(config.plans),
         *_tap_faults(config),
         *_mode_faults(config),
     ]
@@ -134,9 +134,15 @@ def _broker_faults(broker: BrokerTable) -> Faults:
     )
 
 
-def _key_faults(keys: Sequence[str]) -> Faults:
-    faults = _unmet(("plans.keys", len(set(keys)) <= MAX_KEYS, f"at most {MAX_KEYS} keys"))
-    for at, key in enumerate(keys):
+def _key_faults(plans: PlansTable) -> Faults:
+    is_another = plans.next_key is None or (bool(plans.keys) and plans.next_key not in plans.keys)
+    faults = _unmet(
+        ("plans.keys", len(set(plans.every)) <= MAX_KEYS, f"at most {MAX_KEYS} keys"),
+        ("plans.next_key", is_another, "another key than those of `keys`, beside these"),
+    )
+    if plans.next_key is not None:
+        faults += _refused("plans.next_key", partial(parse_public, plans.next_key))
+    for at, key in enumerate(plans.keys):
         faults += _refused(f"plans.keys[{at}]", partial(parse_public, key))
     return faults
 

@@ -23,4 +23,5 @@ def keyring_of(config: "AgentConfig", file: str) -> "Keyring | None":
     except ImportError as exc:
         expected = f"the extra `sign` beside it: {pip_install('edge-ldp[sign]')}"
         raise ConfigError(file, "plans.keys", expected) from exc
-    return keyring(parse_public(key) for key in config.plans.keys)
+    following = config.plans.next_key and parse_public(config.plans.next_key)
+    return keyring((parse_public(key) for key in config.plans.keys), following or None)

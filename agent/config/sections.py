@@ -114,10 +114,16 @@ class PageTable:
 class PlansTable:
     """[plans]: public keys, as `edge-ldp keys make` shows them; then only signed plans are taken.
 
-    While the aggregator changes its key, both stand here.
+    `next_key`: the first that it signs ends the word of `keys`, so whoever stole one goes with it.
     """
 
     keys: tuple[str, ...] = ()
+    next_key: str | None = None
+
+    @property
+    def every(self) -> tuple[str, ...]:
+        """All keys whose word is taken."""
+        return self.keys if self.next_key is None else (*self.keys, self.next_key)
 
 
 @table_class(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """The plans in force on this device, in step with the journal; the device's policy judges each."""
 
 import logging
+from contextlib import suppress
 from dataclasses import dataclass
 
 from agent.claims.pipeline import ActiveStream
@@ -109,6 +110,7 @@ class AcceptedPlans:
         """
         stream = next((s for s in self._streams if s.policy.stream == name), None)
         if stream is not None and _digest_of(payload) == stream.plan_digest:
+            self._keep_anew(stream, payload)
             return "same"
         if stream is not None and not self._is_clock_sane and len(payload) <= _LARGEST:
             self._held[name] = payload
@@ -238,11 +240,23 @@ class AcceptedPlans:
         The epoch of one that it no longer allows still counts: epochs only rise.
         """
         stored = {plan.name: plan for plan in self._journal.plans()}
-        for stream in self._streams:
-            kept = stored.get(stream.policy.stream)
-            if kept is not None:
-                self._take_up(stream, kept)
+        kept = [
+            (one, stored[name]) for one in self._streams if (name := one.policy.stream) in stored
+        ]
+        for stream, plan in sorted(kept, key=lambda one: self._ends_keys(one[1].payload)):
+            self._take_up(stream, plan)
         self.active = [stream.active() for stream in self._streams]
+
+    def _ends_keys(self, payload: bytes) -> bool:
+        return self._keyring is not None and self._keyring.is_of_following(payload)
+
+    def _keep_anew(self, stream: _Stream, payload: bytes) -> None:
+        """Keep the plan in force as the key that follows signed it: the other's word ends."""
+        kept = StoredPlan(stream.policy.stream, stream.epoch or 0, payload)
+        if self._ends_keys(payload) and kept not in self._journal.plans():
+            with suppress(MessageError):
+                self._open(payload)
+                self._storage.done(lambda: self._journal.save_plan(kept))
 
     def _take_up(self, stream: _Stream, kept: StoredPlan) -> None:
         try:

@@ -66,12 +66,12 @@ class RenewedCertificates(AnswerPart, frozen=True, kw_only=True):
     """What `renew` answers.
 
     files[]: written anew; valid_s: until when the broker's certificate and its authority's are
-    valid; broker_told: whether the broker reads its files again by itself.
+    valid; broker_told: whether the broker reads its files again by itself; null of a plan's key.
     """
 
     files: list[str]
-    valid_s: Seconds
-    broker_told: bool
+    valid_s: Seconds | None
+    broker_told: bool | None
 
 
 class InvitedDevice(AnswerPart, frozen=True, kw_only=True):

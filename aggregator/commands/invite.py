@@ -191,8 +191,9 @@ def _authority(args: argparse.Namespace, table: DevicesTable) -> str | None:
 
 
 def _plan_keys(args: argparse.Namespace, config: AggregatorConfig) -> tuple[str, ...]:
-    signer = read_seal(config, str(args.config)).signer
-    return () if signer is None else (signer.public.hex(),)
+    signer, following = read_seal(config, str(args.config)).signer, config.plans.next_key
+    found = () if signer is None else (signer.public.hex(), following)
+    return tuple(dict.fromkeys(key for key in found if key is not None))
 
 
 def _place(args: argparse.Namespace) -> Path:

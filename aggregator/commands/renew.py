@@ -1,7 +1,9 @@
-"""`edge-ldp aggregator renew`: a new certificate for the broker that `setup` wrote."""
+"""`edge-ldp aggregator renew`: new certificates for what `setup` wrote, or the next plan key."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,20 +12,54 @@ from aggregator.commands.asking import Shown, add_command
 from aggregator.commands.common import changing
 from aggregator.commands.invite import RELOAD
 from aggregator.config import ConfigError
+from aggregator.config.sections import PlansTable
 from aggregator.enrolment.logins import tell_broker, write_secret
+from aggregator.plans.signing import read_seal
 from edge_ldp.extras import pip_install
 from edge_ldp.protocol.utc import utc
 
 if TYPE_CHECKING:
     import argparse
+    from datetime import datetime
 
     from aggregator.commands.asking import Commands
 
 CERT, KEY = "broker.pem", "broker.key"  # as `setup` writes them, beside the authority's
 
 
+PLAN_KEY = """\
+restart every worker: the first plan that the key signs ends the old one's word on every device
+that knows it, also for whoever stole the old one. A device that does not refuses plans as `key` and
+keeps its reports, until its file has it as next_key. Then make the next one: edge-ldp keys make
+FILE, its public half as [plans] next_key here and on devices
+"""
+
+
 def renew(args: argparse.Namespace) -> int:
-    """Give the broker that `setup` wrote a new certificate, of the authority that devices trust."""
+    """Give the broker that `setup` wrote a new certificate, or sign plans with the next key."""
+    return _plan_key(args) if args.ca_key is None else _certificates(args)
+
+
+def _plan_key(args: argparse.Namespace) -> int:
+    file = str(args.config)
+    with changing(args) as (config, session):
+        plans = config.plans
+        signer = read_seal(replace(config, plans=PlansTable(str(args.plan_key))), file).signer
+        if (
+            signer is None
+            or plans.signing_key_file is None
+            or signer.public.hex() != plans.next_key
+        ):
+            expected = "expected the key that [plans] next_key names, which devices know"
+            raise ConfigError(file, "--plan-key", expected)
+        path = Path(plans.signing_key_file)
+        with session.transaction():  # who renewed it
+            write_secret(path, _read(args.plan_key), like=path)
+    view = RenewedCertificates(files=[str(path)], valid_s=None, broker_told=None)
+    return Shown(view, lambda: f"written anew: {path}\n{PLAN_KEY}").show(args)
+
+
+def _certificates(args: argparse.Namespace) -> int:
     try:
         from aggregator.enrolment import authority  # noqa: PLC0415 (an extra)
     except ImportError as exc:
@@ -52,7 +88,8 @@ def renew(args: argparse.Namespace) -> int:
         valid_s=min(authority.expires_s(made.cert), authority.expires_s(made.ca)),
         broker_told=tell_broker(table.pid_file),
     )
-    return Shown(view, lambda: _text(view, is_authority=args.authority)).show(args)
+    told = partial(_text, view, utc(view.valid_s or 0), is_authority=args.authority)
+    return Shown(view, told).show(args)
 
 
 def _read(path: Path) -> str:
@@ -63,8 +100,8 @@ def _read(path: Path) -> str:
         raise ConfigError(str(path), "file", expected) from exc
 
 
-def _text(view: RenewedCertificates, *, is_authority: bool) -> str:
-    lines = [f"written anew: {', '.join(view.files)}", f"valid until {utc(view.valid_s):%Y-%m-%d}"]
+def _text(view: RenewedCertificates, until: datetime, *, is_authority: bool) -> str:
+    lines = [f"written anew: {', '.join(view.files)}", f"valid until {until:%Y-%m-%d}"]
     lines.append("the broker uses them from now on" if view.broker_told else RELOAD)
     if is_authority:
         lines.append("devices go on with the old one until it expires: invite them again before")
@@ -74,6 +111,9 @@ def _text(view: RenewedCertificates, *, is_authority: bool) -> str:
 def add(commands: Commands) -> None:
     """Add the command's options."""
     parser = add_command(commands, renew, RenewedCertificates)
+    one = parser.add_mutually_exclusive_group(required=True)
     key = "the authority's private key, kept elsewhere"
-    parser.add_argument("--ca-key", type=Path, required=True, metavar="FILE", help=key)
+    one.add_argument("--ca-key", type=Path, metavar="FILE", help=key)
+    key = "the private key that follows the one that signs plans, kept elsewhere"
+    one.add_argument("--plan-key", type=Path, metavar="FILE", help=key)
     parser.add_argument("--authority", action="store_true", help="its own certificate, too")

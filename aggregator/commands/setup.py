@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 BROKER_USER = "mosquitto"  # of Debian's package
 PROGRAM = "mosquitto"
+NEXT = "plan-next.key"
 SERVERS = "/usr/sbin:/usr/local/sbin"  # where servers lie that a user's PATH may not name
 DIRECTORY_MODE, OPEN_MODE = 0o755, 0o644
 DESCRIPTION = """\
@@ -108,6 +109,7 @@ def _checked(args: argparse.Namespace, place: Path) -> NewFleet:
         wanted=args.wanted or _asked(args),
         day_s=_day_s(args.zone, args.slot_seconds, int(now_s)),
         is_signed=not args.rehearsal and _can_sign(),
+        next_key=None,
         clock=clock,
         user=_broker_user(),
     )
@@ -199,6 +201,11 @@ def _write_all(new: NewFleet, place: Path, args: argparse.Namespace) -> list[str
     secrets["broker/passwords"] = "".join(
         f"{name}:{hashed(password)}\n" for name, password in logins.items()
     )
+    if new.is_signed:
+        from edge_ldp.service.keys import make_key  # noqa: PLC0415 (an extra)
+
+        make_key(place / "plan.key")
+        new = replace(new, next_key=make_key(place / NEXT).hex())
     texts = {
         "aggregator.toml": aggregator_toml(new),
         "broker/mosquitto.conf": mosquitto_conf(new),
@@ -215,10 +222,6 @@ def _write_all(new: NewFleet, place: Path, args: argparse.Namespace) -> list[str
     config = load_config(place / "aggregator.toml")
     with closing(open_store(config, str(place))) as store:  # devices can be invited before it runs
         store.add_audit([order(args, config)])
-    if new.is_signed:
-        from edge_ldp.service.keys import make_key  # noqa: PLC0415 (an extra)
-
-        make_key(place / "plan.key")
     if os.geteuid() == 0:
         found = pwd.getpwnam(new.user)
         for path in (broker, *broker.rglob("*")):
@@ -244,8 +247,9 @@ def _text(new: NewFleet, view: WrittenFleet) -> str:
     lines = [f"written to {view.directory}: {', '.join(view.files)}", ""]
     if new.host is None and new.clock is None:
         lines += ["only this machine can reach the broker; for others: setup --host NAME", ""]
-    if new.host is not None:
-        lines += ["keep ca.key away from this machine: it makes certificates of this fleet", ""]
+    away = [file for file in ("ca.key", NEXT) if file in view.files]
+    if away:
+        lines += [f"keep away from this machine, for `renew`: {' and '.join(away)}", ""]
     if not new.is_signed and new.clock is None:
         lines += [f"plans are not signed; before setup: {pip_install('edge-ldp[sign]')}", ""]
     what = ["the broker, in the background", "the aggregator, until it is stopped"]

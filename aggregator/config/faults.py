@@ -7,6 +7,7 @@ from aggregator.config.sections import (
     AggregatorConfig,
     BrokerTable,
     ConsoleTable,
+    PlansTable,
     StoreTable,
     is_loopback,
 )
@@ -14,6 +15,7 @@ from aggregator.config.streams import StreamTable
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.device.randomizer import reporter
 from edge_ldp.protocol.messages import MAX_STREAMS, check_name
+from edge_ldp.protocol.signing import parse_public
 from edge_ldp.service.zones import zone_expected, zone_of
 
 
@@ -21,6 +23,7 @@ def faults(config: AggregatorConfig) -> Iterator[tuple[str, str]]:
     """Yield (key, expected) of what single fields cannot show."""
     yield from _unless("fleet", partial(check_name, "name", config.fleet))
     yield from _broker_faults(config.broker)
+    yield from _plans_faults(config.plans)
     yield from _store_faults(config.store)
     yield from _share_faults(config)
     yield from _retention_faults(config)
@@ -45,6 +48,13 @@ def faults(config: AggregatorConfig) -> Iterator[tuple[str, str]]:
     for at, stream in enumerate(config.streams):
         for key, expected in _stream_faults(stream):
             yield f"streams[{at}].{key}", expected
+
+
+def _plans_faults(plans: PlansTable) -> Iterator[tuple[str, str]]:
+    if plans.next_key is not None:
+        yield from _unless("plans.next_key", partial(parse_public, plans.next_key))
+        if plans.signing_key_file is None:
+            yield "plans.next_key", "a signing_key_file, which it is to follow"
 
 
 def _zone_faults(zone: str | None) -> Iterator[tuple[str, str]]:

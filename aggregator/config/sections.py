@@ -38,9 +38,13 @@ class BrokerTable(broker_table.BrokerTable):
 
 @dataclass(frozen=True, slots=True)
 class PlansTable:
-    """[plans]: the private key that plans are signed with, a file of mode 0600."""
+    """[plans]: the private key that plans are signed with, a file of mode 0600.
+
+    `next_key`: the public key that is to follow it, in hex, which invitations tell devices.
+    """
 
     signing_key_file: str | None = None
+    next_key: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

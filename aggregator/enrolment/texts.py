@@ -43,6 +43,7 @@ class NewFleet:
     wanted: str
     day_s: int
     is_signed: bool
+    next_key: str | None
     clock: tuple[float, float, float] | None
     user: str
 
@@ -73,6 +74,7 @@ def aggregator_toml(new: NewFleet) -> str:
         lines += [
             "[plans]                            # devices take no plan that is not signed by it",
             f"signing_key_file = {_text(new.at('plan.key'))}",
+            *([] if new.next_key is None else [f"next_key = {_text(new.next_key)}"]),
             "",
         ]
     lines += [

@@ -105,14 +105,22 @@ class Signer:
 
 
 class Keyring:
-    """The public keys whose word is taken; while a key is replaced, both stand here.
+    """The public keys whose word is taken; what `following` signs ends the word of the others.
 
     Raises ParameterError for a key that others than its owner could sign for.
     """
 
-    def __init__(self, publics: Iterable[bytes], verify: Verify) -> None:
-        self._keys = {key_id(public): public for public in map(check_public, publics)}
+    def __init__(
+        self, publics: Iterable[bytes], verify: Verify, following: bytes | None = None
+    ) -> None:
+        every = [*publics, *(() if following is None else (following,))]
+        self._keys = {key_id(public): public for public in map(check_public, every)}
+        self._following = None if following is None else key_id(following)
         self._verify = verify
+
+    def is_of_following(self, payload: bytes) -> bool:
+        """Say whether a payload names the key that is to follow; whether it signed is not tried."""
+        return payload[len(MAGIC) :][:ID_BYTES] == self._following
 
     def open(self, payload: bytes, context: bytes = CONTEXT) -> bytes:
         """Return the content of a payload that one of the keys signed for this context.
@@ -128,6 +136,8 @@ class Keyring:
             raise MessageError("key", "envelope", "a key of this device's configuration")
         signed = signed_bytes(envelope.content, context)
         if self._verify(named, envelope.signature, signed):
+            if envelope.key == self._following:
+                self._keys = {envelope.key: named}
             return envelope.content
         others = [public for public in self._keys.values() if public != named]
         if any(self._verify(public, envelope.signature, signed) for public in others):

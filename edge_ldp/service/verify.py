@@ -17,6 +17,6 @@ def verify(public: bytes, signature: bytes, signed: bytes) -> bool:
     return True
 
 
-def keyring(publics: Iterable[bytes]) -> Keyring:
-    """Return the ring of these public keys."""
-    return Keyring(publics, verify)
+def keyring(publics: Iterable[bytes], following: bytes | None = None) -> Keyring:
+    """Return the ring of these public keys, and of the one that is to follow them."""
+    return Keyring(publics, verify, following)

@@ -28,6 +28,7 @@ from edge_ldp.protocol.invitation import parse_invitation
 from edge_ldp.protocol.messages import Status, topic
 from edge_ldp.protocol.plan import parse_plan
 from edge_ldp.protocol.signing import Keyring
+from edge_ldp.service.keys import read_signer
 from edge_ldp.service.mqtt import Broker, LinkLostError, Message, RefusedError, open_link
 from edge_ldp.service.tls import shown_until
 from edge_ldp.service.verify import verify
@@ -162,7 +163,9 @@ async def becomes(broker: Broker, at: str, *, allowed: bool) -> None:
 
 def test_an_invited_device_gets_in_by_tls_until_it_is_revoked(fleet: Fleet) -> None:
     view = fleet.setup("--fleet", "street", "--host", "localhost")
-    assert {"ca.key", "plan.key", "broker/broker.key", "broker/ca.pem"} <= set(view["files"])
+    assert {"ca.key", "plan.key", "plan-next.key", "broker/broker.key", "broker/ca.pem"} <= set(
+        view["files"]
+    )
     config = load_config(fleet.config)
     assert config.devices is not None
     port = config.devices.use_port
@@ -288,7 +291,9 @@ def test_the_pages_block_for_real_homes_leads_to_logins_and_a_signed_plan(fleet:
                 plan = await asyncio.wait_for(link.receive(), START_S)
                 file = fleet.config.parent / "invitations" / f"{name}.invitation"
                 keys = map(bytes.fromhex, parse_invitation(file.read_bytes()).plan_keys)
-                assert parse_plan(Keyring(keys, verify).open(plan.payload)).fleet == "street"
+                first, following = keys
+                assert parse_plan(Keyring([first], verify).open(plan.payload)).fleet == "street"
+                assert following == read_signer(fleet.config.with_name("plan-next.key")).public
                 await link.close()
 
         asyncio.run(scenario())

@@ -40,6 +40,7 @@ def parsed(text: str) -> AgentConfig:
         ("slots = 97", "slots = 193", ("policy.window",)),
         ("epsilon = 1", "epsilon = 1\nmax_codes = 4096", ("policy.max_codes",)),
         (f'"{KEY}", ', "", ("plans.keys",)),
+        (f', "{OTHER}"]', f']\nnext_key = "{OTHER}"', ("plans.keys", "plans.next_key")),
         ("sharpness = 1000000", "sharpness = 9", ("policy.plans",)),
         ("range_days = 0", "range_days = 7", ("policy.plans",)),
     ],
@@ -68,6 +69,7 @@ def test_what_tightens_or_touches_no_promise_is_applied(
         ('username = "me"', 'username = "me"\nallow_plaintext = true', "broker.allow_plaintext"),
         (f'keys = ["{KEY}", "{OTHER}"]', "keys = []", "plans.keys"),
         (f'"{OTHER}"', f'"{OTHER}", "{"0c" * 32}"', "plans.keys"),
+        (f'"{OTHER}"]', f'"{OTHER}"]\nnext_key = "{"0c" * 32}"', "plans.keys"),
         ("[plans]", TAP + "[plans]", "tap"),
     ],
 )

@@ -15,8 +15,10 @@ from agent.errors import ConfigError
 from agent.state.journal import Journal
 from agent.state.local_mode import local_device
 from edge_ldp.extras import pip_install
+from edge_ldp.protocol.messages import Receipt
 from edge_ldp.protocol.plan import Plan, digest, last_epoch
-from edge_ldp.protocol.signing import Signer
+from edge_ldp.protocol.signing import RECEIPT_CONTEXT, Signer
+from edge_ldp.protocol.strict_json import MessageError
 from edge_ldp.service.keys import make_key, read_signer
 from tests.agent.samples import SLOT_S, T0, StillClock, make_config, make_plan
 from tests.processes import run_told
@@ -37,16 +39,17 @@ class Signed:
         self.device.trust_clock()
         self.clock.pass_s(2 * SLOT_S)
 
-    def start(self, *signers: Signer) -> None:
+    def start(self, *signers: Signer, following: Signer | None = None) -> None:
         keys = tuple(signer.public.hex() for signer in signers)
-        self.config = with_fields(make_config(self.directory / "s.db"), plans=PlansTable(keys=keys))
+        plans = PlansTable(keys, None if following is None else following.public.hex())
+        self.config = with_fields(make_config(self.directory / "s.db"), plans=plans)
         self.journal = Journal(self.directory / "s.db")
         keyring = keyring_of(self.config, "agent.toml")
         self.device = local_device(self.config, self.journal, self.clock, keyring=keyring)
 
-    def restart(self, *signers: Signer) -> None:
+    def restart(self, *signers: Signer, following: Signer | None = None) -> None:
         self.journal.close()
-        self.start(*signers)
+        self.start(*signers, following=following)
         self.device.trust_clock()
 
     def offer(self, plan: Plan | bytes, signer: Signer | None = None) -> str | None:
@@ -120,6 +123,33 @@ def test_PLN_02_keys_change_by_overlap_and_a_revoked_key_counts_for_nothing(home
     assert home.device.status("online").refusals == ("key envelope",)
     assert home.offer(make_plan(3), home.foreign) == "epoch"  # it still rises only
     assert home.offer(make_plan(4), home.foreign) is None
+
+
+def test_PLN_23_the_first_plan_of_the_next_key_ends_the_one_that_was_stolen(home: Signed) -> None:
+    """For good, over restarts, without the file being touched; what is in force stays."""
+    home.restart(home.ours, following=home.following)
+    assert home.offer(make_plan(1)) is None
+    forged = home.following.wrap(make_plan(1).to_json())
+    forged = forged[:40] + bytes((forged[40] ^ 1,)) + forged[41:]
+    assert home.device.accept_plan("power", forged) == "same"  # nothing comes of it:
+    assert home.offer(make_plan(2)) is None
+    for _ in range(2):
+        assert home.offer(make_plan(2), home.following) == "same"  # kept as signed anew
+        assert code(home.offer(make_plan(3))) == "key"
+        with pytest.raises(MessageError, match="key"):
+            home.device.read_receipt(receipt(home.ours))
+        assert home.device.read_receipt(receipt(home.following)) is not None
+        home.restart(home.ours, following=home.following)
+        assert home.in_force[0] == 2
+    assert code(home.offer(make_plan(3))) == "key"  # by what is stored alone
+    assert home.offer(make_plan(1), home.following) == "epoch"
+    assert home.offer(make_plan(3), home.following) is None
+    home.restart(home.following)  # the file says so, too: nothing changes
+    assert home.in_force[0] == 3
+
+
+def receipt(signer: Signer) -> bytes:
+    return signer.wrap(Receipt((), "0123456789abcdef", T0, "home-7").to_json(), RECEIPT_CONTEXT)
 
 
 def test_PLN_01_a_plan_stored_unsigned_stops_when_keys_come(home: Signed) -> None:

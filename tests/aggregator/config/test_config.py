@@ -19,6 +19,7 @@ from aggregator.config import (
 from edge_ldp.mechanisms import Hybrid, Tuned
 from edge_ldp.service.zones import zone_of
 
+KEY = "8139770ea87d175f56a35466c34c7ecccb8d8a91b4ee37a25df60f5b8fc9b394"
 EXAMPLE = Path(__file__).parents[3] / "config" / "aggregator.toml"
 GOOD = """
 fleet = "demo"
@@ -333,6 +334,12 @@ def test_the_zone_is_that_of_query_else_of_the_streams_offset(
 def test_a_zone_that_is_none_is_named(zone: str) -> None:
     with pytest.raises(ConfigError, match=r"query\.zone: expected a time zone"):
         parse_config(GOOD + f"[query]\nzone = {json.dumps(zone)}\n", "f")
+
+
+@pytest.mark.parametrize("more", ['signing_key_file = "k"\nnext_key = "0a"', f'next_key = "{KEY}"'])
+def test_a_next_key_is_one_that_follows_another(more: str) -> None:
+    with pytest.raises(ConfigError, match=r"plans\.next_key"):
+        parse_config(f"{GOOD}[plans]\n{more}\n", "f")
 
 
 @pytest.mark.parametrize(
