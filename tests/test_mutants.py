@@ -23,6 +23,10 @@ def tool() -> Any:
     return import_module("mutants")
 
 
+def mutants_of(text: str) -> list[Any]:
+    return [one for one in tool().candidates_of("m.py", text) if one.is_real(text)]
+
+
 @pytest.mark.parametrize(
     ("line", "changed"),
     [
@@ -54,7 +58,7 @@ def tool() -> Any:
 )
 def test_a_line_is_changed_in_these_ways_and_no_other(line: str, changed: list[str]) -> None:
     text = f'"""Of 1 module."""\n\n{line}  # a < b\n'
-    made = tool().mutants_of("m.py", text)
+    made = mutants_of(text)
     assert sorted(one.apply(text).split("\n")[2] for one in made) == [
         f"{other}  # a < b" for other in changed
     ]
@@ -64,18 +68,17 @@ def test_a_line_is_changed_in_these_ways_and_no_other(line: str, changed: list[s
 
 def test_a_mutant_keeps_its_name_while_its_line_moves() -> None:
     before, after = ("x = 1\nx = 1\n", "import a\n\nx = 1\ny = 2\nx = 1\n")
-    names = [{one.name for one in tool().mutants_of("m.py", text)} for text in (before, after)]
+    names = [{one.name for one in mutants_of(text)} for text in (before, after)]
     assert len(names[0]) == 4
     assert names[0] < names[1]
 
 
-def test_a_larger_sample_holds_the_smaller_one_and_another_seed_another() -> None:
+def test_a_seed_draws_an_order_and_another_seed_another() -> None:
     mutants = tool()
-    every = mutants.mutants_of("m.py", "".join(f"x{at} = {at}\n" for at in range(50)))
-    small, large = (mutants.sample(every, 1, size) for size in (10, 30))
-    assert set(small) < set(large)
-    assert (len(small), len(large)) == (10, 30)
-    assert mutants.sample(every, 2, 10) != small
+    every = mutants_of("".join(f"x{at} = {at}\n" for at in range(50)))
+    first, again, other = (mutants.drawn(every, seed) for seed in (1, 1, 2))
+    assert first == again != other
+    assert set(first) == set(other) == set(every)
 
 
 CODE = "def is_small(a: int) -> bool:\n    return a < 9\n"

@@ -1,11 +1,12 @@
 """Change the code a little, run the tests that belong to it, and say which changes no test saw.
 
-One change (a mutant) at a time, in a copy of the tree: a swapped comparison, a number one off,
-+ for −, `and` for `or`, max for min, a dropped statement or condition, a negated `if`, a clause
-less in SQL. A module's mutants stand in an order that the seed draws, so a larger sample holds the
-smaller one. What was tried is kept in .mutants/ and tried again only when the module or its tests
-changed. Survivors that change nothing that may be asked for stand in tools/mutants-allowed.txt,
-each with its reason.
+One change (a mutant) at a time, compiled in place of the module's file, which stays as it is: a
+swapped comparison, a number one off, + for −, `and` for `or`, max for min, a dropped statement or
+condition, a negated `if`, a clause less in SQL. The tests run in a process forked from this one;
+what they start as another Python of its own does not see the change. The mutants stand in an order
+that the seed draws, so a larger sample holds the smaller one. What was tried is kept in .mutants/
+and tried again only when the module or its tests changed. Survivors that change nothing that may be
+asked for stand in tools/mutants-allowed.txt, each with its reason.
 Exit code: 0 every mutant of the sample was killed or is allowed, 1 some survived, 2 wrong usage, or
 tests that fail without a change.
 """
@@ -14,60 +15,69 @@ import argparse
 import fnmatch
 import json
 import os
-import shutil
+import resource
 import signal
-import subprocess
 import sys
-import tempfile
-import time
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
-from itertools import count
+from importlib import import_module
+from importlib.machinery import SourceFileLoader
+from itertools import islice
 from pathlib import Path
-from queue import SimpleQueue
+from types import CodeType
 
-from mutations import Mutant, mutants_of
+from mutations import Mutant, candidates_of
 
 ROOT = Path(__file__).parent.parent
-BELONGS = {  # modules: the test files or folders that must notice a change
-    "edge_ldp/device/*.py": "tests/edge_ldp/device tests/edge_ldp/test_golden_vectors.py",
-    "edge_ldp/protocol/ledger.py": "tests/edge_ldp/protocol/test_ledger.py",
-    "edge_ldp/protocol/plan.py": "tests/edge_ldp/protocol/test_plan.py",
-    "agent/claims/batches.py": "tests/agent/claims/test_batches.py",
-    "agent/claims/gauges.py": "tests/agent/claims/test_slots.py",
-    "agent/claims/slots.py": "tests/agent/claims/test_slots.py",
-    "agent/claims/spacing.py": "tests/agent/claims/test_spacing.py",
-    "agent/meters/dsmr.py": "tests/agent/meters/test_dsmr.py tests/agent/meters/test_every_meter.py"
+BELONGS = {  # modules: tests that must notice a change, after those named as the module is
+    "edge_ldp/device/*.py": "tests/edge_ldp/device tests/edge_ldp/test_golden_vectors.py"
+    " tests/edge_ldp/protocol/test_frames.py",
+    "edge_ldp/sums/*.py": "tests/edge_ldp/sums",
+    "edge_ldp/protocol/ledger.py": "",
+    "edge_ldp/protocol/plan.py": "",
+    "agent/claims/*.py": "tests/agent/claims tests/agent/state/test_device_batches.py"
+    " tests/agent/commands/test_ledger_view.py tests/agent/link/test_uplink.py",
+    "agent/meters/dsmr.py": "tests/agent/meters/test_every_meter.py"
     " tests/agent/meters/test_dsmr_framer.py",
-    "agent/meters/sml.py": "tests/agent/meters/test_sml.py",
+    "agent/meters/sml.py": "",
     "agent/state/journal*.py": "tests/agent/state/test_journal.py"
     " tests/agent/state/test_journal_schema.py tests/agent/state/test_power_cut.py"
     " tests/agent/state/test_plan_log.py tests/agent/state/test_series.py",
-    "aggregator/counting/refusals.py": "tests/aggregator/counting/test_refusals.py",
-    "aggregator/counting/seen_batches.py": "tests/aggregator/counting/test_seen_batches.py",
-    "aggregator/counting/settle.py": "tests/aggregator/counting/test_settle.py"
-    " tests/aggregator/counting/test_settle_model.py",
-    "edge_ldp/sums/*.py": "tests/edge_ldp/sums",
-    "aggregator/counting/tally.py": "tests/aggregator/counting/test_tally.py"
-    " tests/aggregator/counting/test_counts_by_mechanism.py",
+    "aggregator/counting/*.py": "tests/aggregator/counting"
+    " tests/aggregator/store/test_curated_store.py"
+    " tests/aggregator/store/test_period_sums_store.py tests/aggregator/answers/test_sums_answer.py"
+    " tests/aggregator/answers/test_completeness.py",
 }
+HEAVY = "hypothesis.stateful matplotlib msgspec numpy psycopg pytest scipy.optimize scipy.stats"
 ALLOWED = "tools/mutants-allowed.txt"
 KEPT = ".mutants/results.jsonl"
 EXIT_SURVIVED = 1
 EXIT_USAGE = 2
-SLACK = 5  # a mutant may take so many times as long as the tests do, and MORE_S
-MORE_S = 20
+SLACK = 3  # a mutant may take so many times the processor time that the tests do, and MORE_S
+MORE_S = 10
 
 
 @dataclass(frozen=True)
 class Group:
-    """A module, its text, its tests and a digest of all of it: what a result holds for."""
+    """A module and the tests that belong to it."""
 
+    root: Path
+    pattern: str
     module: str
     text: str
-    tests: tuple[str, ...]
-    digest: str
+    own: list[str]  # tests named as it is: the first to run
+    others: list[str]
+
+    def digest(self, *tests: str) -> str:
+        """Return what a result holds for: the module and these tests, or all of them."""
+        files = {file for test in tests or (*self.own, *self.others) for file in self._files(test)}
+        said = b"\0".join([self.text.encode(), *(file.read_bytes() for file in sorted(files))])
+        return sha256(said).hexdigest()[:16]
+
+    def _files(self, test: str) -> list[Path]:
+        path = self.root / test
+        return sorted(path.rglob("*.py")) if path.is_dir() else [path]
 
 
 def groups(root: Path, patterns: list[str]) -> list[Group]:
@@ -81,21 +91,16 @@ def groups(root: Path, patterns: list[str]) -> list[Group]:
                 for asked in patterns or ["*"]
             ):
                 continue
-            tests = tuple(names.split())
-            files = [file for test in tests for file in _files(root / test)]
-            said = b"\0".join([text.encode(), *(file.read_bytes() for file in files)])
-            made.append(Group(module, text, tests, sha256(said).hexdigest()[:16]))
+            found = root.glob(f"tests/{module.split('/')[0]}/**/test_{path.stem}.py")
+            own = sorted(one.relative_to(root).as_posix() for one in found)
+            others = [name for name in names.split() if (root / name).exists()]
+            made.append(Group(root, pattern, module, text, own, others))
     return made
 
 
-def _files(path: Path) -> list[Path]:
-    return sorted(path.rglob("*.py")) if path.is_dir() else [path]
-
-
-def sample(of: list[Mutant], seed: int, size: int) -> list[Mutant]:
-    """Return so many mutants; a larger sample of the same seed holds a smaller one."""
-    rank = {mutant: sha256(f"{seed} {mutant.name}".encode()).digest() for mutant in of}
-    return sorted(sorted(of, key=rank.__getitem__)[:size], key=lambda one: (one.module, one.start))
+def drawn(of: list[Mutant], seed: int) -> list[Mutant]:
+    """Return mutants in the seed's order: a run that is stopped has tried a smaller sample."""
+    return sorted(of, key=lambda one: sha256(f"{seed} {one.name}".encode()).digest())
 
 
 def allowed(root: Path) -> dict[str, str]:
@@ -110,83 +115,98 @@ def allowed(root: Path) -> dict[str, str]:
     return {f"{module} {name}": reason for module, name, reason in parts}
 
 
-class Trees:
-    """Copies of the tree, one a job; `run` changes one of them and puts it back."""
+class Runs:
+    """Tests in forked processes, so many at a time."""
 
-    def __init__(self, root: Path, directory: Path, jobs: int) -> None:
-        self._free: SimpleQueue[Path] = SimpleQueue()
-        self._times = count(1_000_000_000)  # a new time for each writing: bytecode goes by it
-        listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-        names = subprocess.run(listed, cwd=root, check=True, capture_output=True).stdout  # noqa: S603 (git's own words)
-        for job in range(jobs):
-            tree = directory / str(job)
-            for name in names.decode().split("\0"):
-                if name and (root / name).is_file():
-                    (tree / name).parent.mkdir(parents=True, exist_ok=True)
-                    shutil.copy2(root / name, tree / name)
-            self._free.put(tree)
+    def __init__(self, root: Path, jobs: int) -> None:
+        sys.path.insert(0, str(root))
+        os.environ["CI"] = "1"  # the same examples every time
+        os.chdir(root)
+        for name in HEAVY.split():  # a fork has them already
+            import_module(name)
+        self._jobs = jobs
+        self._at_work: dict[int, tuple[Mutant | None, int]] = {}
 
-    def run(
-        self, group: Group, mutant: Mutant | None, timeout_s: float | None
-    ) -> tuple[str, str, float]:
-        """Return "killed", "timeout" or "survived", who killed it, and how long the tests took."""
-        tree = self._free.get()
-        path = tree / group.module
-        try:
-            self._write(path, mutant.apply(group.text) if mutant else group.text)
-            started = time.monotonic()
-            outcome, said = _tested(tree, group.tests, timeout_s)
-            self._write(path, group.text)
-        finally:
-            self._free.put(tree)
-        return outcome, said, time.monotonic() - started
+    def start(self, group: Group, mutant: Mutant | None, cpu_s: float) -> None:
+        """Begin; only with a free place."""
+        said = os.memfd_create("said")
+        if not (pid := os.fork()):
+            _run(group, mutant, int(cpu_s), said)
+        self._at_work[pid] = (mutant, said)
 
-    def _write(self, path: Path, text: str) -> None:
-        path.write_text(text)
-        os.utime(path, (now := next(self._times), now))
+    @property
+    def is_full(self) -> bool:
+        """Whether there is no free place."""
+        return len(self._at_work) >= self._jobs
+
+    def wait(self) -> tuple[Mutant | None, str, str, float] | None:
+        """Return whose tests ended, how ("killed", "timeout" or "survived"), by which, CPU s."""
+        if not self._at_work:
+            return None
+        pid, status, used = os.wait3(0)
+        mutant, said = self._at_work.pop(pid)
+        with suppress(ProcessLookupError):
+            os.killpg(pid, signal.SIGKILL)  # what a test left behind
+        with os.fdopen(said, errors="replace") as file:
+            file.seek(0)
+            text = file.read()
+        code, took_s = os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime
+        if not code:
+            return mutant, "survived", "", took_s
+        failed = [line for line in text.splitlines() if line.startswith(("FAILED", "ERROR"))]
+        who = failed[0].split()[1] if failed else text[-500:]
+        return mutant, "timeout" if code == -signal.SIGXCPU else "killed", who, took_s
 
 
-def _tested(tree: Path, tests: tuple[str, ...], timeout_s: float | None) -> tuple[str, str]:
-    words = [sys.executable, "-m", "pytest", "-q", "-x", "--no-header", "-m", "not slow", *tests]
-    env = {**os.environ, "PYTHONPATH": str(tree), "CI": "1"}  # CI: the same examples every time
-    with subprocess.Popen(  # noqa: S603 (our own words)
-        words, cwd=tree, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        errors="replace", start_new_session=True,
-    ) as process:  # fmt: skip
-        try:
-            said, _ = process.communicate(timeout=timeout_s)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.communicate()
-            return "timeout", ""
-        except BaseException:
-            os.killpg(process.pid, signal.SIGKILL)
-            raise
-    if not process.returncode:
-        return "survived", ""
-    failed = [line for line in said.splitlines() if line.startswith(("FAILED", "ERROR"))]
-    return "killed", failed[0].split()[1] if failed else said[-500:]
+def _run(group: Group, mutant: Mutant | None, cpu_s: int, said: int) -> None:
+    """Run the tests in this process, with the change, and end it."""
+    os.setsid()
+    resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s + 5))
+    os.dup2(said, 1)
+    os.dup2(said, 2)
+    changed = group.module.removesuffix(".py").replace("/", ".")
+    usual = SourceFileLoader.get_code
+
+    def get_code(self: SourceFileLoader, fullname: str) -> CodeType | None:
+        if mutant is None or fullname != changed:
+            return usual(self, fullname)
+        return compile(mutant.apply(group.text), self.path, "exec", dont_inherit=True)
+
+    SourceFileLoader.get_code = get_code  # type: ignore[assignment, method-assign]
+    words = ["-q", "-x", "--no-header", "--assert=plain", "-p", "no:cacheprovider"]
+    code = 0
+    for tests in filter(None, (group.own, group.others)):
+        if not code:
+            asked = [*words, "--timeout=120", "-m", "not slow", *tests]
+            code = import_module("pytest").main(asked)
+    sys.stdout.flush()
+    os._exit(int(code))
 
 
 class Results:
-    """What was tried before, a line each; a result holds while module and tests are the same."""
+    """What was tried, a line each: it holds while the module, and who killed it or all, do."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         lines = path.read_text().splitlines() if path.exists() else []
-        self._known = {(row["name"], row["of"]): row["outcome"] for row in map(json.loads, lines)}
+        self._known = {(row["module"], row["name"]): row for row in map(json.loads, lines)}
 
     def get(self, group: Group, mutant: Mutant) -> str | None:
         """Return the outcome, or None where this was not tried yet."""
-        outcome: str | None = self._known.get((mutant.name, group.digest))
+        row = self._known.get((mutant.module, mutant.name))
+        if row is None or row["of"] != group.digest(*row["by"]):
+            return None
+        outcome: str = row["outcome"]
         return outcome
 
-    def put(self, group: Group, mutant: Mutant, outcome: str) -> None:
+    def put(self, group: Group, mutant: Mutant, outcome: str, who: str) -> None:
         """Keep an outcome."""
-        self._known[mutant.name, group.digest] = outcome
+        by = [who.split("::", maxsplit=1)[0]] if "::" in who else []
+        row = {"module": mutant.module, "name": mutant.name, "outcome": outcome, "by": by}
+        row["of"] = group.digest(*by)
+        self._known[mutant.module, mutant.name] = row
         self._path.parent.mkdir(exist_ok=True)
         with self._path.open("a") as file:
-            row = {"name": mutant.name, "of": group.digest, "outcome": outcome}
             file.write(json.dumps(row) + "\n")
 
 
@@ -198,19 +218,17 @@ def main() -> int:
     if not by_module:
         print("no module of the table is named so", file=sys.stderr)
         return EXIT_USAGE
-    every = [one for group in by_module.values() for one in mutants_of(group.module, group.text)]
+    every = [one for group in by_module.values() for one in candidates_of(group.module, group.text)]
     excused = allowed(root)
     if stale := _stale(excused, every, by_module):
         print(f"{ALLOWED}: no such mutant: {', '.join(stale)}", file=sys.stderr)
         return EXIT_USAGE
-    chosen = sample(every, args.seed, args.sample)
+    real = (one for one in drawn(every, args.seed) if one.is_real(by_module[one.module].text))
+    chosen = list(islice(real, args.sample))
     results = Results(root / KEPT)
     left = [one for one in chosen if results.get(by_module[one.module], one) is None]
-    with tempfile.TemporaryDirectory() as directory:
-        if left and not _try_all(
-            Trees(root, Path(directory), args.jobs), left, by_module, results, args.jobs
-        ):
-            return EXIT_USAGE
+    if left and not _try_all(Runs(root, args.jobs), left, by_module, results):
+        return EXIT_USAGE
     return _report(chosen, by_module, results, excused, as_json=args.json, of=len(every))
 
 
@@ -219,26 +237,38 @@ def _stale(excused: dict[str, str], every: list[Mutant], by_module: dict[str, Gr
     return [key for key in excused if key.split()[0] in by_module and key not in there]
 
 
-def _try_all(
-    trees: Trees, left: list[Mutant], by_module: dict[str, Group], results: Results, jobs: int
-) -> bool:
+def _try_all(runs: Runs, left: list[Mutant], by_module: dict[str, Group], results: Results) -> bool:
     """Try what is left; return False where the tests fail without any change."""
-    limits: dict[tuple[str, ...], float] = {}
-    for group in by_module.values():
-        if group.tests not in limits and any(by_module[one.module] is group for one in left):
-            outcome, said, took_s = trees.run(group, None, None)
-            if outcome != "survived":
-                print(f"{said}: fails without any change", file=sys.stderr)
+    limits: dict[str, float] = {}
+    done = 0
+
+    def take() -> bool:
+        nonlocal done
+        if (ended := runs.wait()) is None:
+            return False
+        one, outcome, who, _ = ended
+        assert one is not None  # noqa: S101 (those without a change are awaited at once)
+        done += 1
+        results.put(by_module[one.module], one, outcome, who)
+        print(f"{done}/{len(left)} {outcome:<8} {_said(one)}  {who}", file=sys.stderr)
+        return True
+
+    for one in left:
+        group = by_module[one.module]
+        if group.pattern not in limits:
+            while take():
+                pass
+            runs.start(group, None, 3600)
+            ended = runs.wait()
+            if ended is None or ended[1] != "survived":
+                print(f"{ended and ended[2]}: fails without any change", file=sys.stderr)
                 return False
-            limits[group.tests] = SLACK * took_s + MORE_S
-    with ThreadPoolExecutor(jobs) as pool:
-        runs = pool.map(
-            lambda one: trees.run(by_module[one.module], one, limits[by_module[one.module].tests]),
-            left,
-        )
-        for number, (one, (outcome, said, _)) in enumerate(zip(left, runs, strict=True), start=1):
-            results.put(by_module[one.module], one, outcome)
-            print(f"{number}/{len(left)} {outcome:<8} {_said(one)}  {said}", file=sys.stderr)
+            limits[group.pattern] = SLACK * ended[3] + MORE_S
+        elif runs.is_full:
+            take()
+        runs.start(group, one, limits[group.pattern])
+    while take():
+        pass
     return True
 
 
@@ -274,7 +304,7 @@ def _report(  # noqa: PLR0913 (what there is to tell)
         elif survived and reason is None:
             print(f"survived {one.name} {one.module}:{one.line}\n{one.diff(group.text)}\n")
     if not as_json:
-        for module, (tried, killed, excuses) in table.items():
+        for module, (tried, killed, excuses) in sorted(table.items()):
             print(f"{module:<36} {killed:>4} of {tried:>4} killed, {excuses} allowed")
         killed, excuses = (sum(row[at] for row in table.values()) for at in (1, 2))
         print(f"{killed} of {len(chosen)} killed, {excuses} allowed, {left} survived; {of} in all")

@@ -125,7 +125,6 @@ class RiseGauge:
 
     def close(self, _end_s: int, _stands_s: int) -> int | None:
         """Give the slot up: there is no telegram near its end."""
-        self._risen = None
         return None
 
     def turn(self, end_s: int, first: list[Told], stands_s: int) -> int | None:

@@ -54,6 +54,29 @@ def test_a_clock_that_begins_in_1970_has_a_slot_0() -> None:
     assert builder.given_up == ()  # of the first slot it came too late
 
 
+@pytest.mark.parametrize(("slot_s", "value"), [(60, 5), (62, None)])
+def test_a_telegram_stands_for_30_s_where_nothing_is_told_of_the_meter(
+    slot_s: int, value: int | None
+) -> None:
+    """From the first second that a clock can show: half of a minute, and less of 62 s."""
+    builder = SlotBuilder(slot_s, [("x", Kind.MEAN)])
+    assert builder.read(0, {"x": 5}) is builder.pass_to(3) is None
+    assert list(passed(builder, slot_s)) == [SlotValues(0, (value,))]
+
+
+@pytest.mark.parametrize(("looked_s", "rise"), [(2, 3), (3, 5)])
+def test_what_comes_in_a_bursts_last_second_is_of_the_border_SER_32(
+    looked_s: int, rise: int
+) -> None:
+    """Also when the clock was looked at in that second; later the slot is begun."""
+    builder = SlotBuilder(SLOT_S, [("x", Kind.RISE)])
+    builder.read(T0, {"x": 5})
+    assert builder.pass_to(T0 + looked_s) is None
+    for at_s in (2, 450):
+        builder.read(T0 + at_s, {"x": 7})
+    assert builder.read(T0 + 900, {"x": 10}) == SlotValues(SLOT, (rise,))
+
+
 @pytest.mark.parametrize(
     ("total", "count", "rounded"),
     [
