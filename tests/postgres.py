@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,10 +29,10 @@ class PostgresServer:
     """One cluster in a short-lived folder; `crash` is an immediate shutdown.
 
     Without `durable` it never waits for the disk: what a crash of the server alone leaves is the
-    same, only the machine's would lose it.
+    same, only the machine's would lose it. `of`: a copy of a running server, which follows it.
     """
 
-    def __init__(self, *, durable: bool = False) -> None:
+    def __init__(self, *, durable: bool = False, of: "PostgresServer | None" = None) -> None:
         self._fsync = "on" if durable else "off"
         self._programs = find_postgres()
         self.directory = Path(mkdtemp(prefix="edge-ldp-pg-"))
@@ -41,9 +42,12 @@ class PostgresServer:
             drop = ["--reuid=postgres", "--regid=postgres", "--clear-groups"]
             self._as_user = ["setpriv", *drop, "env", f"HOME={self.directory}"]
         self._made = 0
-        self._run(
-            "initdb", "-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync"
-        )
+        user = "-U", "postgres"
+        if of is None:
+            form = "-E", "UTF8", "--locale=C.UTF-8", "--no-sync"
+            self._run("initdb", "-A", "trust", *user, *form)
+        else:
+            self._run("pg_basebackup", *user, "-h", str(of.directory), "-R", "-c", "fast")
 
     def start(self) -> None:
         """Start it and wait until it takes connections."""
@@ -56,6 +60,26 @@ class PostgresServer:
     def crash(self) -> None:
         """End it at once; what was not committed is gone."""
         self._run("pg_ctl", "-w", "-m", "immediate", "stop")
+
+    def set(self, name: str, value: str) -> None:
+        """Give a setting a value that stays."""
+        self.ask(f"ALTER SYSTEM SET {name} = '{value}'")
+        self.ask("SELECT pg_reload_conf()")
+
+    def promote(self) -> None:
+        """End following: it takes writers."""
+        self._run("pg_ctl", "-w", "promote")
+
+    def go_back(self, point: str, restore: str) -> None:
+        """Start a copy, with what was archived up to a named point; `restore`: restore_command."""
+        data = self.directory / "data"
+        (data / "standby.signal").rename(data / "recovery.signal")
+        with (data / "postgresql.auto.conf").open("a") as conf:
+            conf.write(f"restore_command = '{restore}'\nrecovery_target_name = '{point}'\n")
+            conf.write("recovery_target_action = 'promote'\narchive_mode = 'off'\n")
+        self.start()
+        while self.ask("SELECT pg_is_in_recovery()") != [(False,)]:
+            time.sleep(0.01)
 
     def remove(self) -> None:
         """End it and delete what it kept."""

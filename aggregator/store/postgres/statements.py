@@ -50,11 +50,12 @@ LOCK_SUMS = """SELECT pg_advisory_xact_lock(%b::integer, hash) FROM (
 CLAIM_NAME = "SELECT pg_advisory_lock(%s, hashtext(%s))"
 GET_ENROLLED = "SELECT devices FROM enrolled"
 LOCK_ENROLLED = "SELECT devices FROM enrolled FOR UPDATE"
-# With a lock: no command changes what devices are until the commit. Statements that read what it
-# guards come later, so that they see it as it is.
+# With a lock: no command changes what devices are, and no newer version the tables, until the
+# commit. Statements that read what it guards come later, so that they see it as it is.
 BEGIN_FLUSH = """INSERT INTO flushes (day, id, at_s)
     SELECT %s::integer, %s::uuid, %s::bigint FROM pg_advisory_xact_lock_shared(%s, %s)
     ON CONFLICT DO NOTHING RETURNING 1"""
+GET_VERSION = "SELECT version FROM edge_ldp_schema"
 PUT_FLUSH = "INSERT INTO flushes (day, id, at_s) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING"
 DROP_FLUSH = "DELETE FROM flushes WHERE day = %s AND id = %s"
 PUT_SPOOLED = """INSERT INTO spooled VALUES (%s, %s)

@@ -29,6 +29,7 @@ from aggregator.store.postgres.flush import (
 )
 from aggregator.store.postgres.locks import claim
 from aggregator.store.postgres.reader import PostgresReader
+from aggregator.store.postgres.schema import VERSION
 from aggregator.store.postgres.upgrade import upgrade
 from aggregator.store.shared_reads import PUT_FACT
 
@@ -148,7 +149,11 @@ class PostgresStore(PostgresReader):
         def work(db: psycopg.Connection[Any]) -> Changes:
             # waits here while an attempt of ours that we gave up is not yet ended by the server
             claimed = db.execute(schema.BEGIN_FLUSH, (*place, at_s, schema.LOCKS, schema.MEMBERS))
+            version = db.execute(schema.GET_VERSION)
             known = lock_records(db, keys, devices, at_s)
+            if version.fetchone() != (VERSION,):
+                reason = "was upgraded by a newer version while this one ran"
+                raise StoreError(self.where, reason, "upgrade edge-ldp here, too")
             if claimed.fetchone() is None:
                 return self._committed(name)
             changes = decide(known)

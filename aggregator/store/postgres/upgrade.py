@@ -29,6 +29,8 @@ def upgrade(db: psycopg.Connection[Any], where: str) -> None:
     if not version:
         db.execute("CREATE TABLE edge_ldp_schema (version integer NOT NULL)")
         db.execute("INSERT INTO edge_ldp_schema VALUES (0)")
+    # flushes of workers that run end first, and those that wait here see what they wait for
+    db.execute("SELECT pg_advisory_xact_lock(%s, %s)", (schema.LOCKS, schema.MEMBERS))
     for step in range(version + 1, tables.VERSION + 1):
         for statement in tables.STEPS[step]:
             db.execute(statement.encode())

@@ -7,7 +7,7 @@ from aggregator.store.postgres import statements as schema
 from aggregator.store.postgres.store import PostgresStore
 from tests.postgres import PostgresServer
 
-# docs/scaling.md, "Sharded by device": copied to every node, or left on the one that is asked
+# sharded by device, as Citus does: copied to every node, or left on the one that is asked
 WHOLE = {
     *(
         "audit",

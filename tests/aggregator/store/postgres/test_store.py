@@ -93,6 +93,25 @@ def test_a_store_of_a_newer_version_is_refused(url: str) -> None:
         PostgresStore.open(url)
 
 
+def test_a_worker_whose_store_a_newer_version_upgraded_writes_no_more_AGG_42(url: str) -> None:
+    """A flush at work ends before the tables change; one that waited for that sees it."""
+    store = PostgresStore.open(url, alone=False, worker="old")
+    commit(store, changes(tally=codes((40, 0))))
+    before = rows(store)
+    with psycopg.connect(url) as newer, ThreadPoolExecutor(1) as pool:
+        newer.execute("SELECT pg_advisory_xact_lock(%s, %s)", (schema.LOCKS, schema.MEMBERS))
+        flush = pool.submit(commit, store, changes(tally=codes((40, 1))))
+        waits = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+        while newer.execute(waits).fetchone() != (1,):
+            assert not flush.done()
+        newer.execute("UPDATE edge_ldp_schema SET version = %s", (VERSION + 1,))
+        newer.commit()
+        with pytest.raises(StoreError, match="was upgraded by a newer version while"):
+            flush.result()
+    assert rows(store) == before
+    store.close()
+
+
 def test_another_programs_tables_are_left_alone(url: str) -> None:
     with psycopg.connect(url, autocommit=True) as db:
         db.execute("CREATE TABLE facts (mine text)")
