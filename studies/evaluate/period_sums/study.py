@@ -149,8 +149,8 @@ def drawn(scale: int, shape: tuple[int, int, int, int]) -> Ints:
     """Return noise of seeds × homes × periods × the cells of a block, by the device's sampler.
 
     What is drawn for DRAWN seeds is dealt out anew, in a random order, for as many more; no seed
-    has a noise twice. Any two seeds then share a noise in DRAWN, so that of 4,000 the coverage's
-    own error is 0.7 % larger than of 4,000 that share none.
+    has a noise twice. Any two seeds then share one in DRAWN, so that of 4,000 the coverage's own
+    error is 0.7 % larger than of 4,000 that share none; the mean error is as known as of DRAWN.
     """
     seeds, homes, periods, block = shape
     draw, many = system_draw(), min(seeds, DRAWN) * homes * periods

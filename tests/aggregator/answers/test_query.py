@@ -498,7 +498,7 @@ def told(found: Answer, revisions: Sequence[Revision] = ()) -> QueryAnswer:
     return query_answer(STREAM, found, facts, revisions, zone=ZONE)
 
 
-def test_what_reports_alone_tell_stands_beside_sums_too_REP_17() -> None:
+def test_what_reports_alone_tell_stands_beside_sums_too() -> None:
     sums = SumsAnswer(
         whole=SumFigures(mean=2.0, low=1.9, high=2.1), periods=[], parts=[], warnings=[]
     )

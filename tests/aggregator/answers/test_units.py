@@ -96,7 +96,7 @@ def test_a_curve_of_few_homes_says_that_it_is_mostly_noise(stream: StreamTable) 
         assert "noise" not in curve_text(curve_answer(stream, fine))
 
 
-def test_a_curve_by_days_is_of_sums_where_their_days_are_narrower_REP_17(
+def test_a_curve_by_days_is_of_sums_where_their_days_are_narrower(
     stream: StreamTable,
 ) -> None:
     day = SumPeriod(from_s=0, to_s=86_400, from_=None, to=None, mean=500.0, low=400.0, high=600.0)
