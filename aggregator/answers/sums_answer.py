@@ -226,15 +226,18 @@ def _named(found: SumsAnswer, named: Callable[[SumPeriod], str]) -> list[tuple[s
     return [("all", found.whole), *periods, *((_day_text(one), one) for one in found.parts)]
 
 
-def narrower_mode(reports: Iterable[Interval], sums: SumsAnswer | None, by: str = "none") -> str:
+def narrower_mode(reports: Collection[Interval], sums: SumsAnswer | None, by: str = "none") -> str:
     """Return whose intervals are narrower, by the middle one, whatever the means.
 
-    `by` what the rows of reports are grouped; local where sums have no such groups, but reports do.
+    `by` what the rows of reports are grouped; local where sums have no such groups, but reports do,
+    or lack more days or weeks than the one that is not over.
     """
     if sums is None:
         return LOCAL
     width = _width(reports)
-    return SUMS if _width(sums.spans(by) if width < inf else [sums.whole]) < width else LOCAL
+    rows = sums.spans(by) if width < inf else [sums.whole]
+    lacks = by in DAYS and width < inf and len(rows) < len(reports) - 1
+    return SUMS if _width(rows) < width and not lacks else LOCAL
 
 
 def beside_text(whole: Interval, unit: str, of: str) -> list[str]:

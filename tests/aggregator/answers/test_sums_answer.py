@@ -220,7 +220,8 @@ def test_the_mode_is_that_of_the_narrower_answer_to_what_is_asked(
         assert narrower_mode([row], sums) == mode
         for by in ("hour-of-day", "day", "week"):
             has_such = by in told or row == none  # without reports, what sums there are
-            assert narrower_mode([row] * 3, sums, by) == (mode if has_such else "local")
+            assert narrower_mode([row] * 2, sums, by) == (mode if has_such else "local")
+    assert narrower_mode([wide] * 3, sums, "day") == "local"  # they know two days more
     assert narrower_mode([wide, narrow, narrow], sums, min(told)) == "local"
     assert narrower_mode([none], None) == narrower_mode([none], few) == "local"
 

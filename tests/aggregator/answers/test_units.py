@@ -103,11 +103,14 @@ def test_a_curve_by_days_is_of_sums_where_their_days_are_narrower(
     whole = SumFigures(mean=500.0, low=400.0, high=600.0)
     sums = SumsAnswer(whole=whole, periods=[day], parts=[], warnings=[])
     modes = {
-        (by, half): curve_answer(stream, curve_of(500.0, half), by=by, sums=sums).mode
+        (by, half, spans): curve_answer(
+            stream, curve_of(500.0, half, spans=spans), by=by, sums=sums
+        )
         for by in ("hour", "day", "week")
         for half in (50.0, 150.0)
+        for spans in (2, 3)  # of which one may not be over
     }
-    assert [one for one, mode in modes.items() if mode == "sums"] == [("day", 150.0)]
+    assert [one for one, found in modes.items() if found.mode == "sums"] == [("day", 150.0, 2)]
     beside = curve_text(curve_answer(stream, curve_of(500.0, 150.0), sums=sums))
     assert "beside, by homes' own sums: mean 500.0 W, 95 % from 400.0 to 600.0" in beside
 
