@@ -1,6 +1,7 @@
 """What a person wrote: which word was probably meant, and which numbers are taken."""
 
 import argparse
+import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -9,6 +10,7 @@ from typing import Any, NoReturn, TypeVar
 
 T = TypeVar("T")
 MAX_PORT = 65_535
+_COLUMNS = 78  # of a help text that no terminal shows: argparse's own number
 _CHOICE = re.compile(r"invalid choice: '(?P<word>[^']*)' \(choose from (?P<known>.*)\)")
 
 
@@ -20,7 +22,7 @@ class Parser(argparse.ArgumentParser):
     """
 
     def __init__(self, **named: Any) -> None:
-        super().__init__(**named, allow_abbrev=False)
+        super().__init__(**{"formatter_class": _formatter} | named, allow_abbrev=False)
         self._given: Sequence[str] = ()
 
     def parse_known_args(  # type: ignore[override] # of the namespaces that there may be, ours
@@ -56,6 +58,11 @@ class Parser(argparse.ArgumentParser):
                 begun = [one for one in known if one.startswith(name)]
                 return f"; did you mean {begun[0]}?" if len(begun) == 1 else meant(name, known)
         return ""
+
+
+def _formatter(prog: str) -> argparse.HelpFormatter:
+    """As argparse's own, which without a width loads shutil: 0.5 MiB that a service would keep."""
+    return argparse.HelpFormatter(prog, width=None if os.isatty(1) else _COLUMNS)
 
 
 def meant(word: str, known: Iterable[str]) -> str:

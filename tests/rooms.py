@@ -108,7 +108,7 @@ ROOMS = {
     "agent": Room("the agent's errors"),
     "agent/meters": Room(
         "protocols: bytes in, readings out; Modbus tables as data",
-        "edge_ldp/service agent",
+        f"edge_ldp/service agent {BASE}",
         io="models.py",
     ),
     "agent/claims": Room(

@@ -11,10 +11,11 @@ a clock corrected by seconds costs a report. Source: docs/faults.md,
 AGT-22, AGT-23, AGT-24.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import accumulate
 from typing import NamedTuple
 
+from edge_ldp.lean_class import lean_class
 from edge_ldp.protocol.ledger import Ledger, Window
 from edge_ldp.protocol.strict_json import MessageError
 
@@ -32,7 +33,7 @@ class Moment(NamedTuple):
     boot_ms: int
 
 
-@dataclass(frozen=True, slots=True)
+@lean_class(frozen=True, slots=True)
 class Elapsed:
     """What goes with a ledger: passed time `ms`, known at `boot_ms`, and what happened in it.
 

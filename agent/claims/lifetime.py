@@ -5,10 +5,10 @@ was ever charged, and what sums cost; it is never refunded. A slot of a sum that
 when it is added. Sources: docs/faults.md, AGT-27; docs/privacy.md, What adds up.
 """
 
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
+from edge_ldp.lean_class import lean_class
 from edge_ldp.protocol.ledger import Ledger, Window
 from edge_ldp.ratio import Ratio
 
@@ -25,7 +25,7 @@ class Beside(NamedTuple):
     a_day: Fraction = Fraction(0)
 
 
-@dataclass(frozen=True, slots=True)
+@lean_class(frozen=True, slots=True)
 class Lifetime:
     """At most so many `reports` ever, or at most ε in all; None: no such limit."""
 

@@ -6,11 +6,12 @@ exception). Values live in memory only and hide in every representation.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 
 from agent.claims.gauges import JOINED_SHARE, Borders, Gauge, MeanGauge, RiseGauge
 from agent.claims.spacing import Spacing
+from edge_ldp.lean_class import lean_class
 
 INTERVALS = 3
 """A telegram stands for so many of the meter's intervals at most, and never longer than a slot."""
@@ -38,7 +39,7 @@ def most_apart_s(kind: Kind, slot_seconds: int) -> int:
     return slot_seconds if kind is Kind.MEAN else slot_seconds // JOINED_SHARE
 
 
-@dataclass(frozen=True, slots=True)
+@lean_class(frozen=True, slots=True)
 class SlotValues:
     """A closed slot and its value for each stream in order, None where there is none."""
 
@@ -46,7 +47,7 @@ class SlotValues:
     values: tuple[int | None, ...] = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@lean_class(frozen=True, slots=True)
 class _Beginning:
     """What comes first in a slot: nothing of it is taken yet, and the one before is still open."""
 

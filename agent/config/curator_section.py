@@ -3,13 +3,13 @@
 from decimal import Decimal
 from typing import Annotated, Literal
 
-from edge_ldp.service.table_class import table_class
+from edge_ldp.lean_class import lean_class
 from edge_ldp.service.typed_table import Range
 
 Epsilon = Decimal | int
 
 
-@table_class(frozen=True, slots=True)
+@lean_class(frozen=True, slots=True)
 class CuratorTable:
     """[curator]: one stream under central DP, event-level ε. B is each stream's `ceiling`.
 

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 from agent.config.sections import AgentConfig, TapTable
 from agent.errors import ConfigError
 from agent.meters.section import AccessTable, MeterTable
+from edge_ldp.lean_class import lean_class
 from edge_ldp.service.broker_table import BrokerTable
-from edge_ldp.service.table_class import table_class
 
 MAX_PASSWORD_MODE = 0o077
 CREDENTIAL = "credential:"
@@ -22,7 +22,7 @@ SECRET = ("key_file", "password_file", "token_file")
 _NOT_PLACED = "a systemd service with LoadCredential= of that name, or the path of a file"
 
 
-@table_class(frozen=True, slots=True)
+@lean_class(frozen=True, slots=True)
 class Secrets:
     """The passwords of the broker that reports go to, and of the household's own."""
 

@@ -18,13 +18,13 @@ from agent.claims.lifetime import Lifetime
 from agent.claims.slots import Kind
 from agent.config.curator_section import CuratorTable
 from agent.meters.section import MeterTable, Positive, Quantity
+from edge_ldp.lean_class import lean_class
 from edge_ldp.protocol.ledger import Window, scheduled
 from edge_ldp.protocol.plan import STREAM_MECHANISMS, SURVEY_MECHANISMS, Policy
 from edge_ldp.protocol.plan_bounds import PlanBounds
 from edge_ldp.ratio import Ratio, floor_ratio
 from edge_ldp.service.broker_table import BrokerTable, Host, Port
 from edge_ldp.service.clock import Clock
-from edge_ldp.service.table_class import table_class
 from edge_ldp.service.typed_table import Form, Range, Text
 
 _SHAPE = PlanBounds()
@@ -46,7 +46,7 @@ Instant = Annotated[float, Range(ge=0, le=1 << 36)]
 Discovery = Annotated[str, Form(r"[a-zA-Z0-9_-]{1,64}", "1 to 64 of a-z A-Z 0-9 _ -")]
 
 
-@table_class(frozen=True, slots=True)
+@lean_class(frozen=True, slots=True)
 class DeviceTable:
     """[device]: who this is, and the file that holds its ledger and outbox.
 
@@ -61,7 +61,7 @@ class DeviceTable:
     keep: Literal["run", "disk"] | None = None
 
 
-@table_class(frozen=True, slots=True)
+@lean_class(frozen=True, slots=True)
 class TapTable:
     """[tap]: raw readings to the household's own broker. No such table: nothing of the kind.
 
@@ -85,7 +85,7 @@ class TapTable:
         return self.port or (8883 if self.tls else 1883)
 
 
-@table_class(frozen=True, slots=True)
+@lean_class(frozen=True, slots=True)
 class ShareTable:
     """[share]: what the meter sends, to readers of the household's own. No such table: nothing.
 
@@ -97,7 +97,7 @@ class ShareTable:
     readers: tuple[Text, ...] = ()
 
 
-@table_class(frozen=True, slots=True)
+@lean_class(frozen=True, slots=True)
 class PageTable:
     """[page]: what left this house, to look at (docs/security.md). No such table: no page.
 
@@ -110,7 +110,7 @@ class PageTable:
     hosts: tuple[Host, ...] = ()
 
 
-@table_class(frozen=True, slots=True)
+@lean_class(frozen=True, slots=True)
 class PlansTable:
     """[plans]: public keys, as `edge-ldp keys make` shows them; then only signed plans are taken.
 
@@ -126,7 +126,7 @@ class PlansTable:
         return self.keys if self.next_key is None else (*self.keys, self.next_key)
 
 
-@table_class(frozen=True, slots=True)
+@lean_class(frozen=True, slots=True)
 class ClockTable:
     """[clock]: `trust` "kernel" waits for a synchronised clock; the rest serves simulations."""
 
@@ -145,7 +145,7 @@ class ClockTable:
         return Clock(self.origin_s, self.started_s, self.rate)
 
 
-@table_class(frozen=True, slots=True)
+@lean_class(frozen=True, slots=True)
 class WindowTable:
     """[policy.window]: at most `reports` in any `slots` consecutive slots, all streams together.
 
@@ -157,7 +157,7 @@ class WindowTable:
     slots: Positive = 97
 
 
-@table_class(frozen=True, slots=True)
+@lean_class(frozen=True, slots=True)
 class ShapeTable:
     """[policy.plans]: how sharply plans may ask (edge_ldp.protocol.plan_bounds, docs/privacy.md).
 
@@ -181,7 +181,7 @@ class ShapeTable:
         return PlanBounds(**{**values, "survey_share": Fraction(self.survey_share)})
 
 
-@table_class(frozen=True, slots=True)
+@lean_class(frozen=True, slots=True)
 class LifetimeTable:
     """[policy.lifetime]: at most so many reports ever, or so much ε in all; then silence."""
 
@@ -189,7 +189,7 @@ class LifetimeTable:
     epsilon: Decimal | int | None = None
 
 
-@table_class(frozen=True, slots=True)
+@lean_class(frozen=True, slots=True)
 class PolicyTable:
     """[policy]: what the owner allows. No message can change it."""
 
@@ -201,7 +201,7 @@ class PolicyTable:
     lifetime: LifetimeTable | None = None
 
 
-@table_class(frozen=True, slots=True)
+@lean_class(frozen=True, slots=True)
 class SumsTable:
     """[streams.sums]: `share` of the window's ε goes to this stream's sums.
 
@@ -221,7 +221,7 @@ class SumsTable:
     least_share: Annotated[Decimal, Range(ge=0, le=1)] = Decimal("0.25")
 
 
-@table_class(frozen=True, slots=True)
+@lean_class(frozen=True, slots=True)
 class StreamTable:
     """[[streams]]: one quantity of a meter and the range its owner considers possible.
 
@@ -258,7 +258,7 @@ class StreamTable:
         return f"{self.source} (stream {self.name})"
 
 
-@table_class(frozen=True, slots=True)
+@lean_class(frozen=True, slots=True)
 class SendingTable:
     """[sending]: pace and limits of delivery, in the clock's seconds.
 
@@ -276,7 +276,7 @@ class SendingTable:
     in_flight: Annotated[int, Range(ge=1, le=100)] = 10
 
 
-@table_class(frozen=True, slots=True)
+@lean_class(frozen=True, slots=True)
 class AgentConfig:
     """The whole file. `policies` and `window` are what the cores work with.
 

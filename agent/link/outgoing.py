@@ -8,13 +8,13 @@ for mypy as for the running program.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from agent.claims.batches import Named
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.device.frame import decode
 from edge_ldp.device.sums_frame import decode_sums
+from edge_ldp.lean_class import lean_class
 from edge_ldp.protocol.frames import split_frames
 from edge_ldp.protocol.messages import Status, topic
 from edge_ldp.protocol.released import FIRST_KEY, FIRST_SUMS_KEY, decode_released
@@ -22,7 +22,7 @@ from edge_ldp.protocol.released import FIRST_KEY, FIRST_SUMS_KEY, decode_release
 _MAKING = object()
 
 
-@dataclass(frozen=True, slots=True)
+@lean_class(frozen=True, slots=True)
 class Outgoing:
     """One message to the outgoing broker; made by the functions below only."""
 

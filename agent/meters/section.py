@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from agent.meters.port_names import fault_of, shown, source_of
 from agent.meters.protocols import MODELS, PLUG_IN, PLUG_IN_LINE, PROTOCOLS, SIGN_ON_LINE, Line
 from agent.meters.reading import UNITS
-from edge_ldp.service.table_class import table_class
+from edge_ldp.lean_class import lean_class
 from edge_ldp.service.typed_table import Form, Range, Text
 
 PUSHED_S = 10
@@ -32,7 +32,7 @@ Quantity = Literal[
 ]
 
 
-@table_class(frozen=True, slots=True)
+@lean_class(frozen=True, slots=True)
 class FieldTable:
     """[[meter.fields]]: one number of a line, by name or by column from 1, times scale."""
 
@@ -43,7 +43,7 @@ class FieldTable:
     scale: Decimal | int = 1
 
 
-@table_class(frozen=True, slots=True)
+@lean_class(frozen=True, slots=True)
 class AccessTable:
     """[meter.access]: how a page or a broker lets us in, and how we know that it is the right one.
 
@@ -58,7 +58,7 @@ class AccessTable:
     certificate: Pin | None = None
 
 
-@table_class(frozen=True, slots=True)
+@lean_class(frozen=True, slots=True)
 class MeterTable:
     """[meter], or one of [[meters]]: the line, what is spoken on it, whose clock dates a telegram.
 

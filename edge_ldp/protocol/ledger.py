@@ -10,10 +10,11 @@ Source: docs/design.md, Privacy model, docs/methods.md, Windows.
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
 from edge_ldp.device.errors import ParameterError
+from edge_ldp.lean_class import lean_class
 from edge_ldp.protocol.schedule import chosen_period
 from edge_ldp.protocol.strict_json import Fields, MessageError, dumps, loads
 from edge_ldp.ratio import Ratio
@@ -25,7 +26,7 @@ _BIG = 1 << 62
 _Spent = tuple[tuple[int, int, int], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@lean_class(frozen=True, slots=True)
 class Window:
     """At most `reports` in any `slots` consecutive slots, all `streams` of the home together.
 
@@ -77,7 +78,7 @@ def scheduled(reports: int, slots: int, streams: int, slot_seconds: int) -> Wind
     return replace(window, period=period)
 
 
-@dataclass(frozen=True, slots=True)
+@lean_class(frozen=True, slots=True)
 class Ledger:
     """State of one device: committed together with the reports it allows.
 

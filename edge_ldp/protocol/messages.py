@@ -8,11 +8,12 @@ and "sums", numbered from 0, which is left out when it is empty.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 from edge_ldp.device.errors import ParameterError
+from edge_ldp.lean_class import lean_class
 from edge_ldp.protocol.ledger import Window
 from edge_ldp.protocol.released import FIRST_KEY, FIRST_SUMS_KEY, MAX_STREAM
 from edge_ldp.protocol.schedule import design_effect
@@ -186,7 +187,7 @@ class StreamStatus(NamedTuple):
         return self.since or self.first
 
 
-@dataclass(frozen=True, slots=True)
+@lean_class(frozen=True, slots=True)
 class Status:
     """What a device says of itself, retained: depends on transport and clock, never on values.
 

@@ -7,12 +7,13 @@ privacy. Source: docs/design.md, Privacy model, Messages; docs/faults.md, PLN.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from hashlib import sha256
 from typing import NamedTuple
 
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.device.randomizer import Reporter, reporter
+from edge_ldp.lean_class import lean_class
 from edge_ldp.mechanisms import (
     Hybrid,
     Mechanism,
@@ -43,7 +44,7 @@ _TIME = 1 << 40
 _VALUE = 1 << 47
 
 
-@dataclass(frozen=True, slots=True)
+@lean_class(frozen=True, slots=True)
 class Plan:
     """Public parameters of one stream from one epoch on; numbers in the stream's unit, seconds UTC.
 
@@ -155,7 +156,7 @@ def plan_tag(payload: bytes) -> int:
     return int.from_bytes(sha256(payload).digest()[:4], "little")
 
 
-@dataclass(frozen=True, slots=True)
+@lean_class(frozen=True, slots=True)
 class Policy:
     """What the owner of a device allows for one stream; the device is the authority."""
 

@@ -11,13 +11,14 @@ PLN-14.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 from math import isqrt
 from typing import Any, NamedTuple
 
 from edge_ldp.device.channel import Wave
+from edge_ldp.lean_class import lean_class
 from edge_ldp.mechanisms import Mechanism
 from edge_ldp.ratio import Ratio
 
@@ -36,7 +37,7 @@ _NUMBERS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@lean_class(frozen=True, slots=True)
 class PlanBounds:
     """What an owner lets plans ask; smaller numbers and longer times are tighter.
 

@@ -11,11 +11,11 @@ Messages; docs/faults.md, PLN; docs/adr/0014-signed-plans.md, docs/adr/0027-seri
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import NamedTuple
 
 from edge_ldp.device.errors import ParameterError
+from edge_ldp.lean_class import lean_class
 from edge_ldp.protocol.public_key import is_sound
 from edge_ldp.protocol.strict_json import MessageError
 
@@ -91,7 +91,7 @@ def check_public(public: bytes) -> bytes:
     return public
 
 
-@dataclass(frozen=True, slots=True)
+@lean_class(frozen=True, slots=True)
 class Signer:
     """Who signs for an aggregator: a public key and what signs with its private half."""
 

@@ -1,9 +1,10 @@
 """Where to connect and as whom, what travels, and the two ways in which it ends."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 from edge_ldp.device.errors import EdgeLdpError
+from edge_ldp.lean_class import lean_class
 
 
 class LinkLostError(EdgeLdpError):
@@ -41,7 +42,7 @@ class Message(NamedTuple):
     mid: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@lean_class(frozen=True, slots=True)
 class Broker:
     """Where to connect and as whom; `protocol` "auto" prefers MQTT 5 and falls back to 3.1.1.
 

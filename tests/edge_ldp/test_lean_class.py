@@ -1,13 +1,14 @@
-"""A class of configuration is what `dataclass` makes of it, and costs no compiled text."""
+"""Such a class is what `dataclass` makes of it, and costs no compiled text."""
 
 import builtins
 import dataclasses
+from copy import copy
 from dataclasses import FrozenInstanceError, field, fields, replace
 from typing import Any
 
 import pytest
 
-from edge_ldp.service.table_class import table_class
+from edge_ldp.lean_class import lean_class
 
 
 def body(decorate: Any) -> Any:
@@ -22,6 +23,10 @@ def body(decorate: Any) -> Any:
         options: dict[str, Any] = field(default_factory=dict)
         password: str = field(default="horse", repr=False)
 
+        def __post_init__(self) -> None:
+            if not self.port:
+                raise TypeError
+
         @property
         def told(self) -> str:
             return f"{self.port} at {self.speed}"
@@ -29,7 +34,7 @@ def body(decorate: Any) -> Any:
     return Line
 
 
-OURS, THEIRS = body(table_class), body(dataclasses.dataclass)
+OURS, THEIRS = body(lean_class), body(dataclasses.dataclass)
 USES = {
     "by place": lambda kind: kind("a", 300, {"b": 1}),
     "by name": lambda kind: kind(speed=300, port="a"),
@@ -41,6 +46,8 @@ USES = {
     "replace": lambda kind: replace(kind("a"), speed=300).told,
     "fields": lambda kind: [(one.name, one.type) for one in fields(kind)],
     "as a dict": lambda kind: dataclasses.asdict(kind("a")),
+    "refused": lambda kind: kind(""),
+    "copied": lambda kind: copy(kind("a", 300)),
     "matched": lambda kind: kind.__match_args__,
     "slots": lambda kind: kind.__slots__,
     "one missing": lambda kind: kind(speed=300),
@@ -79,7 +86,7 @@ def test_no_method_is_compiled_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
         real(text, *rest)
 
     monkeypatch.setattr(dataclasses, "exec", told, raising=False)
-    body(table_class)
+    body(lean_class)
     assert texts == []
     body(dataclasses.dataclass)
     assert texts
