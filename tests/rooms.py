@@ -134,7 +134,7 @@ ROOMS = {
         f" agent/claims {BASE}",
         io="accepted_plans.py core.py device.py disk_trouble.py journal_file.py journal_schema.py"
         " local_mode.py moving.py place.py state_file.py",
-        sql="journal.py journal_file.py journal_schema.py",
+        sql="journal.py journal_file.py journal_schema.py plan_journal.py",
     ),
     "agent/curator": Room(
         "values that run: curated ones and sums, released with noise instead of codes",

@@ -16,7 +16,6 @@ STANDING = {  # crumbs that stay, and why (docs/adr/0025-rooms.md)
     "aggregator/running/certificates.py": "it asks a listener; the service only tells",
     "edge_ldp/mechanisms/parse.py": "its importer is an __init__, which holds no code",
     "edge_ldp/oracles/parse.py": "its importer is an __init__, which holds no code",
-    "edge_ldp/period_sums/forecast.py": "what comes, beside what came; no service asks yet",
     "edge_ldp/protocol/public_key.py": "curve arithmetic, for itself",
     "firmware_stubs/main.py": "started by its name, as every command",
     "agent/page/of_sums.py": "memory: who has sums",

@@ -16,7 +16,8 @@ from typing import Any
 from agent.commands.plans_view import as_text, view
 from agent.config import AgentConfig, load_config
 from agent.errors import ConfigError, StorageError
-from agent.state.journal import Journal, StoredPlan
+from agent.state.journal import Journal
+from agent.state.plan_journal import StoredPlan
 from agent.state.plan_log import FORGOTTEN, Logged
 
 

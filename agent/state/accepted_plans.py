@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from agent.claims.pipeline import ActiveStream
 from agent.config import AgentConfig
 from agent.state.disk_trouble import Storage
-from agent.state.journal import Journal, StoredPlan
+from agent.state.journal import Journal
+from agent.state.plan_journal import StoredPlan
 from agent.state.plan_log import QUIET_S, Logged, accepted, too_soon
 from edge_ldp.device.errors import EdgeLdpError
 from edge_ldp.protocol.messages import MAX_REFUSALS, StreamStatus

@@ -1,4 +1,4 @@
-"""The agent's one file: ledger, plans, waiting reports and packed batches, in SQLite.
+"""The agent's one file: ledger, waiting reports and packed batches, in SQLite; plans beneath.
 
 One synchronous commit per slot holds the claim and its reports, so that no crash randomises a slot
 twice (docs/design.md, Privacy model). Only codes are ever written here, never a reading or a value.
@@ -6,14 +6,12 @@ twice (docs/design.md, Privacy model). Only codes are ever written here, never a
 """
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 from agent.claims.batches import Batch, BatchSeries, Key, Numbering
 from agent.claims.elapsed import Elapsed, decode_elapsed
 from agent.claims.pipeline import Claim, Report
 from agent.claims.rollback import Told
 from agent.errors import StorageError
-from agent.state.journal_file import JournalFile
 from agent.state.journal_schema import (
     WITH_ELAPSED,
     WITH_SERIES,
@@ -23,7 +21,7 @@ from agent.state.journal_schema import (
     numberings,
     series_of_streams,
 )
-from agent.state.plan_log import ACCEPTED, KEPT, STAYING, Logged
+from agent.state.plan_journal import PlanJournal
 from edge_ldp.protocol.ledger import Ledger, parse_ledger
 from edge_ldp.protocol.messages import OLD_SERIES, StreamStatus
 from edge_ldp.protocol.strict_json import MessageError
@@ -38,15 +36,7 @@ _KEPT = (
 )
 
 
-class StoredPlan(NamedTuple):
-    """The plan in force of one stream name, in its exact bytes."""
-
-    name: str
-    epoch: int
-    payload: bytes
-
-
-class Journal(JournalFile):
+class Journal(PlanJournal):
     """What the state file holds; every method is one transaction. Raises as JournalFile."""
 
     def ledger(self) -> Ledger | None:
@@ -68,7 +58,7 @@ class Journal(JournalFile):
     def elapsed(self) -> Elapsed | None:
         """Return the time that goes with the ledger; None in a file of an older version."""
         with self.reading() as db:
-            if db.execute("PRAGMA user_version").fetchone()[0] < WITH_ELAPSED:  # only read
+            if self._version() < WITH_ELAPSED:
                 return None
             row = db.execute("SELECT elapsed FROM ledger").fetchone()
         try:
@@ -89,7 +79,7 @@ class Journal(JournalFile):
     def sharing(self) -> bytes:
         """Return how the window's ε was shared last (`AgentConfig.sharing`); empty: not at all."""
         with self.reading() as db:
-            if db.execute("PRAGMA user_version").fetchone()[0] < WITH_SUMS:  # only read
+            if self._version() < WITH_SUMS:
                 return b""
             row = db.execute("SELECT terms FROM sharing").fetchone()
         return bytes(row[0]) if row else b""
@@ -129,7 +119,7 @@ class Journal(JournalFile):
     def waiting(self) -> list[Report]:
         """Return the reports not yet packed, in order of stream and slot."""
         with self.reading():
-            tag = "tag" if self._has_series() else "0"
+            tag = "tag" if self._version() >= WITH_SERIES else "0"
             rows = self._db.execute(
                 f"SELECT stream, slot, epoch, code, {tag} FROM waiting ORDER BY stream, slot"  # noqa: S608 (our own names)
             )
@@ -148,7 +138,7 @@ class Journal(JournalFile):
     def told(self) -> list[Told]:
         """Return what others told of batches that this state never made."""
         with self.reading() as db:
-            if not self._has_series():
+            if self._version() < WITH_SERIES:
                 return []
             return [Told(*row) for row in db.execute("SELECT * FROM told")]
 
@@ -223,7 +213,7 @@ class Journal(JournalFile):
     def shed_counts(self) -> dict[int, int]:
         """Return how many reports of each stream were ever given up for their size."""
         with self.reading():
-            if self._db.execute("PRAGMA user_version").fetchone()[0] < WITH_SHED:  # only read
+            if self._version() < WITH_SHED:
                 return {}
             return dict(self._db.execute("SELECT stream, shed FROM streams").fetchall())
 
@@ -291,43 +281,6 @@ class Journal(JournalFile):
                 return -1
             return int(self._db.execute("SELECT max(slot) FROM curated").fetchone()[0])
 
-    def plans(self) -> list[StoredPlan]:
-        """Return the plans in force."""
-        with self.reading():
-            rows = self._db.execute("SELECT name, epoch, payload FROM plans").fetchall()
-        return [StoredPlan(name, epoch, bytes(payload)) for name, epoch, payload in rows]
-
-    def save_plan(self, plan: StoredPlan, row: Logged | None = None) -> None:
-        """Put a plan in force, with its row of the log."""
-        with self.transaction():
-            self._db.execute(
-                "INSERT OR REPLACE INTO plans VALUES (?, ?, ?)",
-                (plan.name, plan.epoch, plan.payload),
-            )
-            if row is not None:
-                self._put_log(row)
-
-    def forget_plan(self, row: Logged) -> None:
-        """Forget a stream's plan and its epoch; the ledger and everything else stay."""
-        with self.transaction():
-            self._db.execute("DELETE FROM plans WHERE name = ?", (row.stream,))
-            self._put_log(row)
-
-    def log_plan(self, row: Logged) -> None:
-        """Write what became of a plan that is not in force."""
-        with self.transaction():
-            self._put_log(row)
-
-    def plan_log(self) -> list[Logged]:
-        """Return the owner's log of plans, oldest first; empty in a file of an older version."""
-        with self.reading():
-            known = "SELECT 1 FROM sqlite_schema WHERE name = 'plan_log'"
-            if not self._db.execute(known).fetchone():
-                return []
-            columns = ", ".join(Logged._fields)
-            rows = self._db.execute(f"SELECT {columns} FROM plan_log ORDER BY id").fetchall()  # noqa: S608 (our own names)
-        return [Logged(*row) for row in rows]
-
     def status(self) -> list[StreamStatus]:
         """Return each stream's account: batches made and kept, reports created and expired."""
         with self.reading() as db:
@@ -380,9 +333,9 @@ class Journal(JournalFile):
                 (one.stream, KNOWN_SERIES),
             )
 
-    def _has_series(self) -> bool:
-        """Say whether the file has tables of series: one that is only read may be older."""
-        return int(self._db.execute("PRAGMA user_version").fetchone()[0]) >= WITH_SERIES
+    def _version(self) -> int:
+        """Return the version of the file's tables: one that is only read may be older than ours."""
+        return int(self._db.execute("PRAGMA user_version").fetchone()[0])
 
     def count_expired(self, lost: Iterable[tuple[int, int]]) -> None:
         """Count (stream, reports) as expired, within a transaction of whoever gives them up."""
@@ -399,27 +352,6 @@ class Journal(JournalFile):
             "DELETE FROM waiting WHERE stream = ? AND slot <= ?", (stream, batch.last_slot)
         )
         self._db.execute("UPDATE streams SET next = ? WHERE stream = ?", (number + 1, stream))
-
-    def _put_log(self, row: Logged) -> None:
-        """Put a row in the place of the one that it goes on: a renewal's, or the same refusal's."""
-        last = self._db.execute(
-            "SELECT id, code, question, at_s, reports FROM plan_log"
-            " WHERE stream = ?1 AND (code = ?2 OR ?3) ORDER BY id DESC LIMIT 1",
-            (row.stream, row.code, row.code in STAYING),
-        ).fetchone()
-        if last and last[1] == row.code == ACCEPTED and last[2] == row.question:
-            goes_on = "UPDATE plan_log SET epoch = ?, times = times + 1 WHERE id = ?"
-            self._db.execute(goes_on, (row.epoch, last[0]))
-            return
-        if last and row.code not in STAYING:
-            self._db.execute("DELETE FROM plan_log WHERE id = ?", (last[0],))
-        places = ", ".join("?" * len(row))
-        self._db.execute(f"INSERT INTO plan_log VALUES (NULL, {places})", row)  # noqa: S608 (our own names)
-        self._db.execute(
-            "DELETE FROM plan_log WHERE id <= (SELECT id FROM plan_log ORDER BY id DESC"
-            " LIMIT 1 OFFSET ?)",
-            (KEPT,),
-        )
 
     def _put_ledger(self, ledger: Ledger, elapsed: Elapsed | None) -> None:
         self._db.execute(

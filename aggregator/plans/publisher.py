@@ -180,15 +180,12 @@ class PlanPublisher:
 
     def _forget_lost(self, retained: Mapping[str, bytes]) -> set[int]:
         """Return the streams whose plan is not what the broker retains: they are begun anew."""
-        topics = {stream.id: self._topic(stream) for stream in self._config.streams}
-        lost = {
-            number
-            for number, payload in self._published.items()
-            if retained.get(topics.get(number, "")) != payload
-        }
-        for number in lost:
-            _log.warning("%s: the broker retains our plan no more; published again", topics[number])
-            del self._published[number]
+        lost = set()
+        for at, number in self._topics.items():
+            if number in self._published and retained.get(at) != self._published[number]:
+                _log.warning("%s: the broker retains our plan no more; published again", at)
+                del self._published[number]
+                lost.add(number)
         return lost
 
     async def _begin(self, link: AnyLink, stream: StreamTable, retained: bytes | None) -> None:
@@ -250,9 +247,8 @@ class PlanPublisher:
             _log.warning(f"{told}: receipts wait a minute", stream.name, theirs.epoch, whose)
             self._rivals.found(now_s)
             return True
-        _log.error(
-            f"{told}: another aggregator serves this fleet", stream.name, theirs.epoch, whose
-        )
+        told += ": another aggregator serves this fleet"
+        _log.error(told, stream.name, theirs.epoch, whose)
         return self._rivals.met(theirs.store, now_s)
 
     async def _adopt(self, stream: StreamTable, theirs: Plan, payload: bytes) -> None:
@@ -270,17 +266,18 @@ class PlanPublisher:
         await self._keeper.call(self.cache.refresh)
 
     async def _revise(self, link: AnyLink, stream: StreamTable) -> None:
-        plan = self.cache.current(stream)
+        plan, last = self.cache.current(stream), self.cache.revision(stream)
         assert plan is not None  # noqa: S101 (run() sees to it)
-        now = self._clock.now()
+        now, revised_s = self._clock.now(), None if last is None else last.at_s
         if planner.needs_renewal(plan, now) or self._is_ahead(plan, stream):
             await self._issue(
                 link, stream, planner.renewed(plan, epoch=plan.epoch + 1, now_s=self._now)
             )
-        elif planner.is_due(
-            plan, stream, self._revised_s(stream), now
-        ) and not await self._keeper.call(lambda store: stream.id in store.plan_holds()):
+        elif planner.is_due(plan, stream, revised_s, now) and not await self._is_held(stream):
             await self._estimate(link, stream, plan)
+
+    async def _is_held(self, stream: StreamTable) -> bool:
+        return await self._keeper.call(lambda store: stream.id in store.plan_holds())
 
     def _is_ahead(self, plan: Plan, stream: StreamTable) -> bool:
         """Say, also in the log, whether a plan is dated ahead: it is to be issued anew."""
@@ -289,8 +286,8 @@ class PlanPublisher:
             return False
         text = (
             "plan %s: epoch %d is dated %s UTC, ahead of now: was the clock ahead, or is it behind?"
-            " It is issued anew, and what was reported under it counts"
         )
+        text += " It is issued anew, and what was reported under it counts"
         _log.warning(text, stream.name, plan.epoch, f"{utc(plan.issued_s):%Y-%m-%d %H:%M}")
         return True
 
@@ -335,16 +332,14 @@ class PlanPublisher:
             held = revision is not None and stream.id in store.plan_holds()
             if held or stream.id in store.retired():
                 return False  # an operator held the plan, or retired the stream, meanwhile
-            fenced = None
             try:
                 store.add_plan(row, revision)
-                is_issued = True
             except FencedError as exc:
-                fenced, is_issued = exc, False
+                self.cache.refresh(store)
+                self._tell_fenced(store, stream, exc)
+                return False
             self.cache.refresh(store)
-            if fenced is not None:
-                self._tell_fenced(store, stream, fenced)
-            return is_issued
+            return True
 
         await self._sure()
         if await self._keeper.call(store_it):
@@ -397,10 +392,6 @@ class PlanPublisher:
         text = "plan %s: devices refuse θ = %d %s, so it is raised to the least that they admit"
         _log.warning(text, stream.name, before.theta, before.unit)
         return await asyncio.to_thread(planner.proved, raised)
-
-    def _revised_s(self, stream: StreamTable) -> float | None:
-        revision = self.cache.revision(stream)
-        return None if revision is None else revision.at_s
 
     def _topic(self, stream: StreamTable) -> str:
         return topic(self._config.fleet, "plan", stream.name)

@@ -10,12 +10,20 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from hashlib import sha256
 
-from edge_ldp.certify.claims import ProvedClaim
 from edge_ldp.protocol.plan import CERTIFICATE_DIGITS
 
 VERSION = 1
 
 Figure = int | Fraction | None
+
+
+@dataclass(frozen=True, slots=True)
+class ProvedClaim:
+    """One claim: `name` is a stable key, `proof` a sentence for people."""
+
+    name: str
+    holds: bool
+    proof: str
 
 
 @dataclass(frozen=True, slots=True)

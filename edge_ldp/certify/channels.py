@@ -13,7 +13,7 @@ from fractions import Fraction
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from edge_ldp.certify.claims import ProvedClaim
+from edge_ldp.certify.certificate import ProvedClaim
 from edge_ldp.certify.laws import ENUMERATION, ChannelLaw, channel_law
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
+from edge_ldp.certify.certificate import ProvedClaim
 from edge_ldp.certify.channels import Scripted, evenly_chosen
-from edge_ldp.certify.claims import ProvedClaim
 from edge_ldp.device.randomizer import BUCKETS, Randomizer, Reporter
 
 if TYPE_CHECKING:

@@ -17,9 +17,8 @@ from edge_ldp.certify.accuracy import (
     worst_on_lattice,
 )
 from edge_ldp.certify.bounds import STEPS, below_exp, log_above, margin_below
-from edge_ldp.certify.certificate import Certificate, Figure
+from edge_ldp.certify.certificate import Certificate, Figure, ProvedClaim
 from edge_ldp.certify.channels import prove_channel
-from edge_ldp.certify.claims import ProvedClaim
 from edge_ldp.certify.encoding import coin_claim, encoder_claim
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.device.randomizer import BUCKETS

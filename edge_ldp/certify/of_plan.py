@@ -6,8 +6,7 @@ names, so a renewed plan keeps its certificate. Source: docs/design.md, Privacy 
 
 from fractions import Fraction
 
-from edge_ldp.certify.certificate import Certificate
-from edge_ldp.certify.claims import ProvedClaim
+from edge_ldp.certify.certificate import Certificate, ProvedClaim
 from edge_ldp.certify.encoding import share_claim
 from edge_ldp.certify.mechanisms import certify_mechanism, ratio_claim, ratio_figures
 from edge_ldp.checks import FRACTION, MECHANISM, a, each, exact_integer, optional, taking

@@ -10,8 +10,7 @@ Period sums.
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
-from edge_ldp.certify.certificate import Certificate
-from edge_ldp.certify.claims import ProvedClaim
+from edge_ldp.certify.certificate import Certificate, ProvedClaim
 from edge_ldp.checks import FRACTION, a, exact_integer, optional, taking
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.device.laplace import MAX_SCALE

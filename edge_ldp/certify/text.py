@@ -5,8 +5,7 @@ from fractions import Fraction
 from textwrap import fill
 from typing import Any
 
-from edge_ldp.certify.certificate import Certificate
-from edge_ldp.certify.claims import ProvedClaim
+from edge_ldp.certify.certificate import Certificate, ProvedClaim
 from edge_ldp.certify.sums import OPTIONS, SUBJECT
 from edge_ldp.certify.verdict import Verdict
 

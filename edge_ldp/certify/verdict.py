@@ -6,8 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 from edge_ldp.certify.build import subject_of
-from edge_ldp.certify.certificate import VERSION, Certificate
-from edge_ldp.certify.claims import ProvedClaim
+from edge_ldp.certify.certificate import VERSION, Certificate, ProvedClaim
 from edge_ldp.certify.mechanisms import certify_mechanism, ratio_claim
 from edge_ldp.certify.of_plan import STREAM, SURVEY, certify_pair, certify_plan
 from edge_ldp.certify.oracles import certify_oracle

@@ -7,6 +7,7 @@ Mechanisms.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from fractions import Fraction
 from math import log
 from typing import TYPE_CHECKING, ClassVar, Protocol, Self, SupportsIndex
 
@@ -14,11 +15,12 @@ from edge_ldp.checks import exact_integer, iterable
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.device.oracle import outside
 from edge_ldp.entropy import ReportDraw
+from edge_ldp.mechanisms.waved import wave_rows, waves
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
-    from fractions import Fraction
 
+    from edge_ldp.device.channel import Wave
     from edge_ldp.device.draw import Uniform
 
 
@@ -164,3 +166,66 @@ def checked(name: str, numbers: Sequence[int], *limits: int) -> tuple[int, ...]:
         else:
             return given
     raise ParameterError(name, "integers, each from 0 to below " + ", ".join(map(str, limits)))
+
+
+class WaveClient(Client, Protocol):
+    """A client whose code is drawn from one wave."""
+
+    @property
+    def channel(self) -> Wave:
+        """The wave, of half-width 0."""
+
+
+class OfWave(Oracle):
+    """An oracle whose code, given the public part, is drawn from one wave."""
+
+    client: WaveClient
+
+    def to_plan(self) -> dict[str, object]:
+        """Return the integers that define this oracle, ready for JSON."""
+        rows = wave_rows((self.client.channel,))
+        return {"mechanism": self.name, "size": self.size, "waves": rows}
+
+    @property
+    def max_ratio(self) -> Fraction:
+        """Largest factor between two values' probabilities of one report, exactly."""
+        return Fraction(*self.client.channel.ratio())
+
+    def law_of(self, index: int) -> list[Fraction]:
+        """Return the exact probability of every code under one input of the wave."""
+        wave = self.client.channel
+        return [Fraction(wave.weight(index, j), wave.total) for j in range(wave.code_count)]
+
+
+def one_wave(table: Mapping[str, object], inputs: int | None = None) -> Wave:
+    """Return a plan's one wave, of half-width 0 and `inputs` inputs; raises ParameterError."""
+    (wave,) = waves(table, 1)
+    if wave.c or inputs not in (None, wave.d):
+        raise ParameterError("waves", f"[[{inputs or 'd'}, 0, r_num, r_den]]")
+    return wave
+
+
+class Tree(Oracle):
+    """An oracle over a tree: each device reports on one random level of it ([SW] §4.2).
+
+    Estimates are of the nodes of every level; level 0 as the client numbers it.
+    """
+
+    @abstractmethod
+    def decode_levels(self, report: Sequence[int]) -> list[list[Fraction]]:
+        """Return [level][node]: the unbiased estimate of each node that one report stands for.
+
+        All 0 but on the report's own level, which counts as many times as there are levels.
+        """
+
+    @abstractmethod
+    def estimate_levels(self, reports: Iterable[Sequence[int]]) -> list[list[float]]:
+        """Return [level][node]: the sum of `decode_levels`, unbiased for all reporters.
+
+        Times count/(levels · count of the level's own reports) it varies less: level by level the
+        estimate from those who were asked.
+        """
+
+    @abstractmethod
+    def node_variance(self, value: int, level: int, node: int) -> Fraction:
+        """Return the exact variance of one node's entry in `decode_levels(perturb(value))`."""

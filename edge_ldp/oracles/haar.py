@@ -8,10 +8,8 @@ from edge_ldp.checks import exact_integer, iterable, taking
 from edge_ldp.device import oracle
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.mechanisms.fields import integer
-from edge_ldp.oracles.base import checked
+from edge_ldp.oracles.base import OfWave, Tree, checked, one_wave
 from edge_ldp.oracles.hadamard import gain_of, sign, walsh_hadamard
-from edge_ldp.oracles.of_wave import OfWave, one_wave
-from edge_ldp.oracles.tree import Tree
 from edge_ldp.ratio import Epsilon, floor_ratio
 
 Number = TypeVar("Number", float, Fraction)

@@ -12,8 +12,7 @@ from edge_ldp.checks import exact_integer, iterable, taking
 from edge_ldp.device import oracle
 from edge_ldp.device.channel import Wave
 from edge_ldp.mechanisms.fields import integer
-from edge_ldp.oracles.base import checked
-from edge_ldp.oracles.of_wave import OfWave, one_wave
+from edge_ldp.oracles.base import OfWave, checked, one_wave
 from edge_ldp.ratio import Epsilon, floor_ratio
 
 

@@ -9,8 +9,7 @@ from edge_ldp.device import oracle
 from edge_ldp.device.channel import MAX_SIZE
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.mechanisms.fields import integer
-from edge_ldp.oracles.base import checked
-from edge_ldp.oracles.of_wave import OfWave, one_wave
+from edge_ldp.oracles.base import OfWave, checked, one_wave
 from edge_ldp.oracles.support import Support
 from edge_ldp.ratio import Epsilon, Ratio, floor_ratio
 

@@ -13,8 +13,7 @@ from typing import Self
 from edge_ldp.checks import exact_integer, iterable, taking
 from edge_ldp.device import oracle
 from edge_ldp.mechanisms.fields import integer
-from edge_ldp.oracles.base import Oracle, checked
-from edge_ldp.oracles.of_wave import OfWave, one_wave
+from edge_ldp.oracles.base import OfWave, Oracle, checked, one_wave
 from edge_ldp.ratio import Epsilon, floor_ratio
 
 

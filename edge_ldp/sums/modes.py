@@ -16,8 +16,8 @@ from edge_ldp.device.errors import ParameterError
 from edge_ldp.device.frame import HEAD_BYTES, PAIR_BYTES
 from edge_ldp.device.sums_frame import CELL_BYTES
 from edge_ldp.device.sums_frame import HEAD_BYTES as SUMS_HEAD_BYTES
-from edge_ldp.period_sums.forecast import forecast_total
 from edge_ldp.period_sums.habits import REPORTS, SLOTS_A_DAY, leak_of_reports, leak_of_sums
+from edge_ldp.period_sums.law import forecast_total
 from edge_ldp.period_sums.layout import PeriodLayout
 from edge_ldp.period_sums.scale import scale_for
 from edge_ldp.ratio import exact_epsilon

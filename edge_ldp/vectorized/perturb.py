@@ -17,8 +17,7 @@ from edge_ldp.device.draw import Draw
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.device.randomizer import BUCKETS, Randomizer
 from edge_ldp.entropy import Checked
-from edge_ldp.vectorized.channels import sample_many
-from edge_ldp.vectorized.words import Words, over_limit, remainder
+from edge_ldp.vectorized.draws import Words, over_limit, remainder, sample_many
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from edge_ldp.device.channel import Channel
     from edge_ldp.device.draw import Entropy
     from edge_ldp.mechanisms import Mechanism
-    from edge_ldp.vectorized.words import WordArray
+    from edge_ldp.vectorized.draws import WordArray
 
     Ints = NDArray[np.int64]
 

@@ -28,8 +28,9 @@ from agent.config import load_config
 from agent.main import main
 from agent.meters.scale import NANO, rounded
 from agent.running.health_file import STOPPED, forget_health, note_health, read_health
-from agent.state.journal import Journal, StoredPlan
+from agent.state.journal import Journal
 from agent.state.local_mode import local_device
+from agent.state.plan_journal import StoredPlan
 from edge_ldp.protocol.ledger import Ledger, Window, charge, open_ledger
 from edge_ldp.ratio import floor_ratio
 from tests.agent.config.test_config import BAD, EXAMPLE, GOOD, SECRET

@@ -18,9 +18,10 @@ from agent.claims.pipeline import Claim, Report
 from agent.curator.journal import CuratorJournal
 from agent.curator.outbox import ReleasedValue, SeriesRow
 from agent.errors import StorageError
-from agent.state.journal import Journal, StoredPlan
+from agent.state.journal import Journal
 from agent.state.journal_schema import SCHEMA
 from agent.state.local_mode import local_device
+from agent.state.plan_journal import StoredPlan
 from edge_ldp.device.frame import decode
 from edge_ldp.protocol.ledger import Ledger, Window, charge, included, open_ledger
 from edge_ldp.protocol.messages import StreamStatus

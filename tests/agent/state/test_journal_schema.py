@@ -14,9 +14,10 @@ from agent.claims.slots import SlotValues
 from agent.errors import StateGoneError
 from agent.state import journal_schema
 from agent.state.device import Device
-from agent.state.journal import Journal, StoredPlan
+from agent.state.journal import Journal
 from agent.state.journal_schema import SCHEMA, TABLES, seal
 from agent.state.local_mode import local_device
+from agent.state.plan_journal import StoredPlan
 from edge_ldp.device.sums_frame import encode_sums
 from edge_ldp.period_sums import PeriodLayout
 from edge_ldp.protocol.ledger import Ledger, Window, charge

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from agent.main import main
-from agent.state.journal import Journal, StoredPlan
+from agent.state.journal import Journal
 from agent.state.local_mode import local_device
+from agent.state.plan_journal import StoredPlan
 from agent.state.plan_log import KEPT, Logged, accepted, too_soon
 from edge_ldp import Hybrid, SquareWave, StochasticRounding
 from edge_ldp.certify.certify_command import main as certify

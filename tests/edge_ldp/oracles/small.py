@@ -8,8 +8,8 @@ from typing import Any
 
 from edge_ldp.device.oracle import grr, haar_hrr, hierarchy, hrr, level_sizes, olh, oue
 from edge_ldp.oracles import Grr, HaarHrr, Hierarchy, Hrr, Olh, Oracle, Oue
+from edge_ldp.oracles.base import Tree
 from edge_ldp.oracles.support import Support
-from edge_ldp.oracles.tree import Tree
 from tests.edge_ldp.laws import outcomes
 
 Report = tuple[int, ...]

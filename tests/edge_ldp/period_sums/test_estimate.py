@@ -9,8 +9,14 @@ import pytest
 from edge_ldp import ParameterError
 from edge_ldp.period_sums import PeriodLayout, scale_for
 from edge_ldp.period_sums.estimate import PeriodReport, estimate_total, folded
-from edge_ldp.period_sums.forecast import forecast_total
-from edge_ldp.period_sums.law import FEW, Noise, cell_variance, noise_half_width, reach
+from edge_ldp.period_sums.law import (
+    FEW,
+    Noise,
+    cell_variance,
+    forecast_total,
+    noise_half_width,
+    reach,
+)
 
 WEEK = PeriodLayout(900, 7)
 HOURS = PeriodLayout(900, 28, 24)
