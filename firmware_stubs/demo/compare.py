@@ -113,11 +113,7 @@ class Comparison:
                 f"accounting: {account.created:,} reports created, {account.counted:,} counted "
                 f"({account.missing:,} lost, {account.surplus:,} more than created)"
             )
-        reasons += [
-            f"a reading in {file}: {finding.encoding} at byte {finding.offset}"
-            for file, finding in self.searched.found
-        ]
-        return reasons
+        return reasons + self.searched.reasons
 
 
 def compare(
@@ -198,11 +194,7 @@ def to_json(found: Comparison) -> dict[str, Any]:
         "density": dict(found.density),
         "shares": list(found.shares),
         "accounting": {**asdict(found.account), "exact": found.account.exact},
-        "search": {
-            "files": found.searched.files,
-            "bytes": found.searched.size_bytes,
-            "readings_found": len(found.searched.found),
-        },
+        "search": found.searched.to_json(),
     }
 
 

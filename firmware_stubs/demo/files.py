@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from firmware_stubs.demo.scenario import (
     BASE_WH,
@@ -21,7 +21,15 @@ from firmware_stubs.demo.scenario import (
     UTC_OFFSET_S,
     agent_name,
 )
-from firmware_stubs.demo.tables import EDGE_LDP, broker_table, clock_flags, clock_table, meter_words
+from firmware_stubs.demo.tables import (
+    EDGE_LDP,
+    agent_file,
+    aggregator_file,
+    broker_table,
+    clock_flags,
+    clock_table,
+    meter_words,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,60 +39,14 @@ if TYPE_CHECKING:
 
 RECEIPT_S = DAY_S
 METER_IDS = ("E0043007052870318", "E0047000037283716")
-AGENT = """\
-[device]
-fleet = "{fleet}"
-id = "{name}"
-state = "{state}"
-
-{broker}
-{clock}
-[meter]
-protocol = "dsmr"
-port = "{link}"
-meter_id = "{meter_id}"
-date_by = "meter"
-clock_tolerance_s = {tolerance_s}
-
+POLICY = """\
 [policy]
 epsilon = {epsilon}
 [policy.window]
 reports = 1
 slots = 1
-
-[[streams]]
-name = "{stream}"
-quantity = "power"
-unit = "{unit}"
-low = {low}
-ceiling = {ceiling}
-slot_seconds = {slot_s}
-
-[sending]
-receipt_interval_s = {receipt_s}
-jitter_s = 0
-batch_interval_s = {batch_s}
 """
-AGGREGATOR = """\
-fleet = "{fleet}"
-
-{broker}
-[store]
-path = "{store}"
-
-{clock}
-[intake]
-receipt_interval_s = {receipt_s}
-tolerance_s = {day_s}
-resend_window_s = {window_s}
-
-[[streams]]
-name = "{stream}"
-id = 1
-unit = "{unit}"
-low = {low}
-ceiling = {ceiling}
-slot_seconds = {slot_s}
+ASKS = """\
 epsilon = {epsilon}
 horizon = "hour-of-day over {days} days"
 mechanism = "tuned"
@@ -93,15 +55,13 @@ revise_slots = {revise_slots}
 bucket_slots = {bucket_slots}
 utc_offset_s = {utc_offset_s}
 """
-_COMMON = {
+_COMMON: dict[str, Any] = {
     "fleet": FLEET,
     "stream": STREAM,
     "unit": UNIT,
     "low": LOW_W,
     "ceiling": CEILING_W,
     "slot_s": SLOT_S,
-    "day_s": DAY_S,
-    "epsilon": EPSILON,
     "receipt_s": RECEIPT_S,
 }
 WINDOW_S = 365 * DAY_S  # what ships, 35 days, are 30 s here: a busy machine is later than that
@@ -111,23 +71,18 @@ TOLERANCE_S = 2 * DAY_S  # a machine that stalls for a second is a day late at 1
 def agent_files(place: Path, which: int, scenario: Scenario, broker: BrokerChoice) -> Path:
     """Write the configuration of an agent, in a directory of its own, and return its path."""
     name = agent_name(which)
-    directory = place / name
-    directory.mkdir(mode=0o700)
-    config = directory / "agent.toml"
-    config.write_text(
-        AGENT.format(
-            **_COMMON,
-            name=name,
-            state=directory / "state.db",
-            link=meter_link(place, which),
-            meter_id=METER_IDS[which],
-            tolerance_s=TOLERANCE_S,
-            batch_s=DAY_S // 4,
-            broker=broker_table(broker),
-            clock=_clock(scenario),
-        )
+    return agent_file(
+        place / name / "agent.toml",
+        **_COMMON,
+        name=name,
+        link=meter_link(place, which),
+        meter_id=METER_IDS[which],
+        tolerance_s=TOLERANCE_S,
+        terms=POLICY.format(epsilon=EPSILON),
+        batch_s=DAY_S // 4,
+        broker=broker_table(broker),
+        clock=_clock(scenario),
     )
-    return config
 
 
 def aggregator_files(place: Path, scenario: Scenario, broker: BrokerChoice) -> Path:
@@ -136,22 +91,23 @@ def aggregator_files(place: Path, scenario: Scenario, broker: BrokerChoice) -> P
     θ is chosen for the question of the report, an hour of the day over all days and homes, once
     the first day's surveys are in; θ and the share of surveys are looked at again every week.
     """
-    config = place / "aggregator.toml"
-    config.write_text(
-        AGGREGATOR.format(
-            **_COMMON,
-            store=place / "aggregator.db",
-            window_s=WINDOW_S,
-            days=scenario.days,
-            min_survey_reports=scenario.homes * DAY_SLOTS * 9 // 10,
-            revise_slots=7 * DAY_SLOTS,
-            bucket_slots=HOUR_S // SLOT_S,
-            utc_offset_s=UTC_OFFSET_S,
-            broker=broker_table(broker),
-            clock=_clock(scenario),
-        )
+    asks = ASKS.format(
+        epsilon=EPSILON,
+        days=scenario.days,
+        min_survey_reports=scenario.homes * DAY_SLOTS * 9 // 10,
+        revise_slots=7 * DAY_SLOTS,
+        bucket_slots=HOUR_S // SLOT_S,
+        utc_offset_s=UTC_OFFSET_S,
     )
-    return config
+    return aggregator_file(
+        place,
+        asks,
+        **_COMMON,
+        tolerance_s=DAY_S,
+        window_s=WINDOW_S,
+        broker=broker_table(broker),
+        clock=_clock(scenario),
+    )
 
 
 def console_files(config: Path, scenario: Scenario, now_s: float) -> Path:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import shutil
 import signal
@@ -12,6 +11,7 @@ import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,13 +26,14 @@ from firmware_stubs.demo.broker import NoBrokerError
 from firmware_stubs.demo.children import ChildDiedError, Crew
 from firmware_stubs.demo.compare import Comparison, compare, to_json
 from firmware_stubs.demo.curator.curator_demo import JSON_KEYS as CURATOR_KEYS
-from firmware_stubs.demo.curator.curator_demo import run_demo as run_curator
+from firmware_stubs.demo.curator.curator_demo import play_curator
+from firmware_stubs.demo.ended import EXIT_FAILED, Ended, tell
 from firmware_stubs.demo.files import command, console_files
 from firmware_stubs.demo.page import page
 from firmware_stubs.demo.run import Run, TooSlowError
 from firmware_stubs.demo.scenario import CEILING_W, EPSILON, LEADS_S, LOW_W, Scenario
 from firmware_stubs.demo.shipped import Expected, expect
-from firmware_stubs.demo.table import show, verdict
+from firmware_stubs.demo.table import passed, show
 from firmware_stubs.demo.truth import Plain, Truth, find_truth, simulate_plain, true_density
 from firmware_stubs.demo.watch import Lines, LiveView
 
@@ -44,10 +45,14 @@ if TYPE_CHECKING:
 
     from firmware_stubs.demo.watch import View
 
-EXIT_FAILED = 1
 EXIT_STOPPED = 130
 MAX_WEEKS = 7
-MIN_SECONDS = 5.0
+NUMBERS: tuple[tuple[str, type[int | float], float, float, float, str], ...] = (
+    ("weeks", int, 1, MAX_WEEKS, MAX_WEEKS, "1 to 7 (7)"),
+    ("homes", int, 20, HOMES, HOMES, "simulated homes, 20 to 400 (400)"),
+    ("days", int, 7, 365, 365, "curator: days that are published, 7 to 365 (365)"),
+    ("seconds", float, 5, 86_400, 42.0, "to play in, 5 or more (42)"),
+)
 CONSOLE_S = 60.0  # to come up in
 LOOK_S = 0.1
 DESCRIPTION = """\
@@ -89,9 +94,10 @@ def main(argv: Sequence[str]) -> int:
     args = _parser().parse_args(argv)
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)
+    begun_s = time.monotonic()
     place = Path(tempfile.mkdtemp(prefix="edge-ldp-demo-", dir=_directory(args)))
     try:
-        return run_curator(args, place) if args.mode == "curator" else _demo(args, place)
+        return tell(SCENARIOS[args.mode](args, place), args, begun_s)
     except (AskError, ChildDiedError, NoBrokerError, TooSlowError) as exc:
         sys.stderr.write(f"edge-ldp demo: {exc}\n")
         return EXIT_FAILED
@@ -105,8 +111,7 @@ def main(argv: Sequence[str]) -> int:
             shutil.rmtree(place, ignore_errors=True)
 
 
-def _demo(args: argparse.Namespace, place: Path) -> int:
-    begun_s = time.monotonic()
+def _play(args: argparse.Namespace, place: Path) -> Ended:
     errors = Console(stderr=True)
     view = LiveView(errors) if errors.is_terminal and not args.json else Lines(errors)
     with ThreadPoolExecutor(1) as aside, view, ExitStack() as crews:
@@ -117,15 +122,14 @@ def _demo(args: argparse.Namespace, place: Path) -> int:
         played = run.play_on()
     found = compare(scenario, played, *known.result())
     report = _write_report(found, true_density(values, _edges(found)), args.output)
-    fields = {**to_json(found), "report": report}
-    fields["run"]["wall_s"] = round(time.monotonic() - begun_s, 1)
-    (args.output / "demo.json").write_text(json.dumps(fields, indent=1) + "\n")
-    _say(found, fields, as_json=args.json)
-    if args.stay:
-        look_around(run.config, scenario)
-    elif not args.json:
-        sys.stdout.write("To look around in a browser: make demo KEEP=1\n")
-    return EXIT_FAILED if found.reasons else 0
+    return Ended(
+        "demo",
+        to_json(found),
+        report,
+        partial(show, found),
+        passed(found),
+        partial(look_around, run.config, scenario),
+    )
 
 
 def look_around(config: Path, scenario: Scenario) -> None:
@@ -200,17 +204,6 @@ def _edges(found: Comparison) -> NDArray[np.float64]:
     return np.array(found.density["edges"], np.float64)
 
 
-def _say(found: Comparison, fields: dict[str, Any], *, as_json: bool) -> None:
-    if as_json:
-        sys.stdout.write(json.dumps(fields) + "\n")
-        return
-    console = Console()
-    show(found, console)
-    console.print(f"Report: {fields['report']['html']} and {fields['report']['png']}")
-    took = f"{fields['run']['wall_s']:.0f} s"
-    console.print(f"{verdict(found)} ({took})", style="red" if found.reasons else "green")
-
-
 def _interrupt(_number: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
@@ -235,38 +228,12 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add(
         "--mode",
-        choices=("fleet", "curator"),
+        choices=tuple(SCENARIOS),
         default="fleet",
         help="fleet: many homes under local DP; curator: one home's year under central DP (fleet)",
     )
-    add(
-        "--weeks",
-        type=_bounded(int, 1, MAX_WEEKS),
-        default=MAX_WEEKS,
-        metavar="N",
-        help="1 to 7 (7)",
-    )
-    add(
-        "--homes",
-        type=_bounded(int, 20, HOMES),
-        default=HOMES,
-        metavar="N",
-        help="simulated homes, 20 to 400 (400)",
-    )
-    add(
-        "--days",
-        type=_bounded(int, 7, 365),
-        default=365,
-        metavar="N",
-        help="curator: days that are published, 7 to 365 (365)",
-    )
-    add(
-        "--seconds",
-        type=_bounded(float, MIN_SECONDS, 86_400),
-        default=42.0,
-        metavar="S",
-        help="to play in (42)",
-    )
+    for name, kind, low, high, usual, words in NUMBERS:
+        add(f"--{name}", type=_bounded(kind, low, high), default=usual, metavar="N", help=words)
     add(
         "--output",
         type=Path,
@@ -280,3 +247,6 @@ def _parser() -> argparse.ArgumentParser:
     add("--stay", action="store_true", help=stays)
     add("--json", action="store_true", help="one JSON object on standard output, nothing else")
     return parser
+
+
+SCENARIOS = {"fleet": _play, "curator": play_curator}

@@ -6,8 +6,9 @@ from base64 import b64encode
 from html import escape
 from typing import TYPE_CHECKING
 
+from firmware_stubs.demo.ended import verdict
 from firmware_stubs.demo.shipped import TITLES
-from firmware_stubs.demo.table import SHIPPED, facts, line_texts, verdict
+from firmware_stubs.demo.table import SHIPPED, facts, line_texts, passed
 
 if TYPE_CHECKING:
     from firmware_stubs.demo.compare import Comparison
@@ -86,7 +87,7 @@ def page(found: Comparison, png: bytes) -> str:
     rows = [_row(line_texts(row), "") for row in found.hours]
     return _PAGE.format(
         state="failed" if found.reasons else "ok",
-        verdict=escape(verdict(found)),
+        verdict=escape(verdict(found.reasons, passed(found))),
         alt=escape(_ALT),
         png=b64encode(png).decode(),
         titles="".join(f"<th>{escape(title)}</th>" for title in _TITLES),

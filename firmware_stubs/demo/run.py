@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 LOOK_S = 0.1  # real seconds between two looks at the processes
 PORTS_S = 60.0
-LATE_FACTOR = 3  # a machine this much too slow still ends, late
+LATE_FACTOR = 4  # a machine this much too slow still ends, late
 PATIENCE_S = 300.0
 SETTLE_S = 60.0
 AGENTS = tuple(agent_name(which) for which in range(HOUSEHOLDS))
@@ -42,6 +42,29 @@ METERS = tuple(f"meter-{which + 1}" for which in range(HOUSEHOLDS))
 
 class TooSlowError(Exception):
     """Something did not happen in time; the text says what."""
+
+
+class Playing:
+    """What the run of any scenario does: it waits for its processes, and sees that they live."""
+
+    def __init__(self, crew: Crew, started_s: float, seconds: float) -> None:
+        self._crew = crew
+        self._latest_s = started_s + LATE_FACTOR * seconds + PATIENCE_S
+
+    def _wait(self, phase: str, done: Callable[[], bool], patience_s: float | None = None) -> None:
+        """Show the run until `done()`; raises ChildDiedError or TooSlowError."""
+        deadline = self._latest_s if patience_s is None else time.time() + patience_s
+        while not done():
+            self._crew.check()
+            if time.time() > deadline:
+                raise TooSlowError(f"{phase}: not done in time")
+            self._pass(phase)
+            time.sleep(LOOK_S)
+        self._crew.check()
+
+    def _pass(self, phase: str) -> None:
+        """Show that a phase goes on."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +81,14 @@ class Played:
     searched: Searched
 
 
-class Run:
+class Run(Playing):
     """One run in `place`, in or at `root`; call `begin`, `play_half` and `play_on` once."""
 
     def __init__(self, scenario: Scenario, place: Path, crew: Crew, view: View, root: Path) -> None:
+        super().__init__(crew, scenario.started_s, scenario.seconds)
         self._scenario = scenario
         self._place = place
         self._root = root
-        self._crew = crew
         self._view = view
         self._begun_s = time.monotonic()
         self._log: FleetLog | None = None
@@ -136,19 +159,10 @@ class Run:
             start(name, command("agent", "run", "-c", str(own)), own.parent)
         return config
 
-    def _wait(self, phase: str, done: Callable[[], bool], patience_s: float | None = None) -> None:
-        """Show the run until `done()`; raises ChildDiedError or TooSlowError."""
+    def _pass(self, phase: str) -> None:
         scenario = self._scenario
-        latest = scenario.started_s + LATE_FACTOR * scenario.seconds + PATIENCE_S
-        deadline = latest if patience_s is None else time.time() + patience_s
-        while not done():
-            self._crew.check()
-            if time.time() > deadline:
-                raise TooSlowError(f"{phase}: not done in time")
-            over = scenario.day(scenario.now_s(time.time())) >= scenario.days
-            self._show("sending what is left" if over else phase)
-            time.sleep(LOOK_S)
-        self._crew.check()
+        over = scenario.day(scenario.now_s(time.time())) >= scenario.days
+        self._show("sending what is left" if over else phase)
 
     def _show(self, phase: str) -> None:
         log = self._log

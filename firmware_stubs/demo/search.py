@@ -60,6 +60,23 @@ class Searched:
             tuple(dict.fromkeys((*self.found, *other.found))),
         )
 
+    @property
+    def reasons(self) -> list[str]:
+        """Why a demo failed: readings that were found."""
+        return [
+            f"a reading in {file}: {finding.encoding} at byte {finding.offset}"
+            for file, finding in self.found
+        ]
+
+    def to_json(self) -> dict[str, int]:
+        """Return what `--json` tells of it."""
+        found = len(self.found)
+        return {"files": self.files, "bytes": self.size_bytes, "readings_found": found}
+
+    def __str__(self) -> str:
+        size = f"{self.files} files ({self.size_bytes / 1e6:.1f} MB)"
+        return f"{len(self.found)} readings found in the {size} that the agents wrote"
+
 
 @dataclass(frozen=True, slots=True)
 class Patterns:

@@ -1,4 +1,4 @@
-"""What every scenario of the demo shares: the broker, one clock for all processes, the meter."""
+"""What every scenario's processes share: their files, a broker, one clock, the meter's command."""
 
 from __future__ import annotations
 
@@ -12,6 +12,69 @@ if TYPE_CHECKING:
     from firmware_stubs.demo.broker import BrokerChoice
 
 EDGE_LDP = (sys.executable, "-m", "edge_ldp.cli")
+_STREAM = """\
+[[streams]]
+name = "{stream}"
+{kind}
+unit = "{unit}"
+low = {low}
+ceiling = {ceiling}
+slot_seconds = {slot_s}
+"""
+AGENT = """\
+{mode}[device]
+fleet = "{fleet}"
+id = "{name}"
+state = "{state}"
+
+{broker}
+{clock}
+[meter]
+protocol = "dsmr"
+port = "{link}"
+meter_id = "{meter_id}"
+date_by = "meter"
+clock_tolerance_s = {tolerance_s}
+
+{terms}
+{streams}
+[sending]
+receipt_interval_s = {receipt_s}
+jitter_s = 0
+batch_interval_s = {batch_s}
+{kept}"""
+AGGREGATOR = """\
+fleet = "{fleet}"
+
+{broker}
+[store]
+path = "{store}"
+
+{clock}
+[intake]
+receipt_interval_s = {receipt_s}
+tolerance_s = {tolerance_s}
+resend_window_s = {window_s}
+
+{streams}{asks}"""
+
+
+def agent_file(config: Path, mode: str = "", kept: str = "", **facts: object) -> Path:
+    """Write an agent's configuration beside its state, in a directory of its own; return it."""
+    config.parent.mkdir(mode=0o700)
+    streams = _STREAM.format(**facts, kind='quantity = "power"')
+    state = config.with_name("state.db")
+    text = AGENT.format(**facts, mode=mode, kept=kept, streams=streams, state=state)
+    config.write_text(text)
+    return config
+
+
+def aggregator_file(place: Path, asks: str, **facts: object) -> Path:
+    """Write the aggregator's configuration, with what its one stream `asks`; return its path."""
+    config, streams = place / "aggregator.toml", _STREAM.format(**facts, kind="id = 1")
+    store = place / "aggregator.db"
+    config.write_text(AGGREGATOR.format(**facts, asks=asks, streams=streams, store=store))
+    return config
 
 
 def broker_table(broker: BrokerChoice) -> str:

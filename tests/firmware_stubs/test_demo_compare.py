@@ -25,7 +25,7 @@ from firmware_stubs.demo.run import Played
 from firmware_stubs.demo.scenario import BINS_W, CEILING_W, MONDAY, Scenario
 from firmware_stubs.demo.search import Leak, Searched
 from firmware_stubs.demo.shipped import Expected, expect
-from firmware_stubs.demo.table import facts, show, verdict
+from firmware_stubs.demo.table import facts, passed, show
 from firmware_stubs.demo.truth import Plain, Truth
 
 SCENARIO = Scenario(weeks=1, homes=20, seconds=6.0, started_s=0.0)
@@ -251,7 +251,7 @@ def test_the_table_and_facts_fit_a_terminal_of_eighty_columns() -> None:
     }  # fmt: skip
     assert facts(found)["θ"].startswith("epoch 1 from day 0.0: surveys only; epoch 2 from day 1.0")
     assert "fall with 1/√homes" in facts(found)["Intervals"]
-    assert verdict(found).startswith("Passed: 24 of 24")
+    assert passed(found).startswith("Passed: 24 of 24")
 
 
 def test_the_page_needs_nothing_from_elsewhere() -> None:

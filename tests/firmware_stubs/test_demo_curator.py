@@ -107,7 +107,7 @@ def test_it_fails_for_a_value_lost_or_a_reading_found() -> None:
     assert lost.startswith("accounting")
     spot = ("home-1/state.db", Leak("decimal text", 17))
     (leak,) = found(searched=Searched(3, 1000, (spot,))).reasons
-    assert "home-1/state.db at byte 17" in leak
+    assert "home-1/state.db: decimal text at byte 17" in leak
     assert str(BASE_WH) not in leak
 
 

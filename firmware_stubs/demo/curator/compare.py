@@ -87,11 +87,7 @@ class Comparison:
             )
         if account["counted"] != released or account["created"] != released:
             reasons.append(f"accounting: {released:,} released, {account['counted']:,} counted")
-        reasons += [
-            f"a reading ({finding.encoding}) in {at} at byte {finding.offset}"
-            for at, finding in self.played.searched.found[:3]
-        ]
-        return reasons
+        return reasons + self.played.searched.reasons
 
 
 def compare(scenario: Scenario, played: Played) -> Comparison:
@@ -138,11 +134,7 @@ def to_json(found: Comparison) -> dict[str, Any]:
         "weeks": [_fields(row) for row in found.weeks],
         "days": [_fields(row) for row in found.days],
         "accounting": dict(found.account),
-        "search": {
-            "files": played.searched.files,
-            "bytes": played.searched.size_bytes,
-            "readings_found": len(played.searched.found),
-        },
+        "search": played.searched.to_json(),
     }
 
 

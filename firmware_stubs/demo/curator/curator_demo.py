@@ -1,24 +1,23 @@
-"""`edge-ldp demo --mode curator`: a home's year under central DP, checked, with table and picture.
+"""The scenario `edge-ldp demo --mode curator`: a home's year under central DP, and its table.
 
-Exit code: 0 when the daily intervals hold as they promise, every value was released and counted
-exactly once, and no reading was found in what the agent wrote; 1 with the reason when not.
+It passes when the daily intervals hold as they promise, every value was released and counted
+exactly once, and no reading was found in what the agent wrote.
 """
 
 from __future__ import annotations
 
-import json
-import sys
 import time
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.table import Table
 
 from firmware_stubs.demo.children import Crew
 from firmware_stubs.demo.curator.compare import Comparison, compare, to_json
 from firmware_stubs.demo.curator.run import Run
 from firmware_stubs.demo.curator.scenario import EPSILON, LEAD_S, SLOT_S, THETA_DAYS, Scenario
+from firmware_stubs.demo.ended import Ended
+from firmware_stubs.demo.table import table_of
 from firmware_stubs.meters.telegram import p1_telegram
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
     from firmware_stubs.demo.curator.compare import Row
 
-EXIT_FAILED = 1
+COLUMNS = ("from day", "days", "true kWh", "cut at θ", "released", "95 % from", "to", "held")
 TRIES = 3000
 COST = 2.5  # of the whole way of a telegram, in makings of one, the slowest process's share
 JSON_KEYS = """\
@@ -45,7 +44,7 @@ sums of readings cut at θ:
 """
 
 
-def run_demo(args: argparse.Namespace, place: Path) -> int:
+def play_curator(args: argparse.Namespace, place: Path) -> Ended:
     """Run it in `place`; raises what Run does."""
     begun_s = time.monotonic()
     errors = Console(stderr=True)
@@ -61,14 +60,9 @@ def run_demo(args: argparse.Namespace, place: Path) -> int:
     with Crew() as crew:
         played = Run(scenario, place, crew, say).play(args.broker)
     found = compare(scenario, played)
-    fields = {**to_json(found), "report": _write_picture(found, args.output)}
-    fields["run"]["wall_s"] = round(time.monotonic() - begun_s, 1)
-    (args.output / "curator.json").write_text(json.dumps(fields, indent=1) + "\n")
-    if args.json:
-        sys.stdout.write(json.dumps(fields) + "\n")
-    else:
-        _show(found, fields, Console())
-    return EXIT_FAILED if found.reasons else 0
+    return Ended(
+        "curator", to_json(found), _drawn(found, args.output), partial(show_weeks, found), "Passed."
+    )
 
 
 def seconds_for(slots: int, asked: float) -> float:
@@ -84,7 +78,7 @@ def seconds_for(slots: int, asked: float) -> float:
     return round(max(asked, COST * each_s * slots), 1)
 
 
-def _write_picture(found: Comparison, output: Path) -> dict[str, str]:
+def _drawn(found: Comparison, output: Path) -> dict[str, str]:
     from firmware_stubs.demo.curator.picture import draw  # noqa: PLC0415 (slow, and last)
 
     output.mkdir(parents=True, exist_ok=True)
@@ -93,44 +87,19 @@ def _write_picture(found: Comparison, output: Path) -> dict[str, str]:
     return {"png": str(png)}
 
 
-def _show(found: Comparison, fields: dict[str, Any], console: Console) -> None:
-    console.print(_weeks(found))
-    for topic, text in _facts(found, fields).items():
-        console.print(f"[bold]{topic:<11}[/bold]{text}", highlight=False)
-    verdict = "Failed: " + "; ".join(found.reasons) if found.reasons else "Passed."
-    console.print(verdict, style="red" if found.reasons else "green")
-
-
-def _weeks(found: Comparison) -> Table:
-    table = Table(
-        title=f"One home's weeks in kWh, published at event-level ε = {EPSILON} a reading of\n"
-        f"{SLOT_S // 60} minutes, θ = {found.theta_w} W",
-        title_justify="left",
-        title_style="bold",
-        box=SIMPLE_HEAD,
-        padding=(0, 1),
+def show_weeks(found: Comparison, console: Console) -> None:
+    """Print the weeks, and what the table does not say."""
+    title = (
+        f"One home's weeks in kWh, published at event-level ε = {EPSILON} a reading of\n"
+        f"{SLOT_S // 60} minutes, θ = {found.theta_w} W"
     )
-    for title in (
-        "from day",
-        "days",
-        "true kWh",
-        "cut at θ",
-        "released",
-        "95 % from",
-        "to",
-        "held",
-    ):
-        table.add_column(title, justify="right", no_wrap=True)
-    for row in found.weeks:
-        table.add_row(*_cells(row))
-    table.add_section()
-    table.add_row(*_cells(found.whole), style="bold")
-    return table
+    console.print(table_of(title, COLUMNS, map(_cells, found.weeks), _cells(found.whole)))
+    for topic, text in _facts(found).items():
+        console.print(f"[bold]{topic:<11}[/bold]{text}", highlight=False)
 
 
-def _facts(found: Comparison, fields: dict[str, Any]) -> dict[str, str]:
+def _facts(found: Comparison) -> dict[str, str]:
     account, ledger = found.account, found.played.ledger["curated"]
-    searched = fields["search"]
     return {
         "Days": f"{found.held} of {len(found.days)} daily intervals hold the sum of readings cut "
         f"at θ ({found.allowed_misses} may miss); days and weeks are in the picture and the JSON.",
@@ -141,9 +110,7 @@ def _facts(found: Comparison, fields: dict[str, Any]) -> dict[str, str]:
         "Accounting": f"{account['created']:,} values released = {account['counted']:,} counted + "
         f"{account['rejected']:,} rejected + {account['expired']:,} expired + "
         f"{account['pending']:,} pending.",
-        "Search": f"{searched['readings_found']} readings found in {searched['files']} files "
-        f"({searched['bytes'] / 1e6:.1f} MB) that the agent wrote.",
-        "Report": f"{fields['report']['png']} ({fields['run']['wall_s']:.0f} s)",
+        "Search": f"{found.played.searched}.",
     }
 
 

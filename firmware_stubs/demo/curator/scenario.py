@@ -7,13 +7,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from edge_ldp.protocol.utc import utc
 from firmware_stubs.data import load_year
-from firmware_stubs.demo.tables import broker_table, clock_flags, clock_table, meter_words
+from firmware_stubs.demo.tables import (
+    agent_file,
+    aggregator_file,
+    broker_table,
+    clock_flags,
+    clock_table,
+    meter_words,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,67 +45,21 @@ LEAD_S = 4.0  # real seconds for the processes to start before the first slot
 METER_ID = "E0043007052870318"
 # A register reading planted in the meter: neither it nor what it rises to looks like a slot number.
 BASE_WH = 617_392_846
-AGENT = """\
-mode = "curator"
-
-[device]
-fleet = "{fleet}"
-id = "{home}"
-state = "{state}"
-
-{broker}
-{clock}
-[meter]
-protocol = "dsmr"
-port = "{link}"
-meter_id = "{meter_id}"
-date_by = "meter"
-clock_tolerance_s = {tolerance_s}
-
+TERMS = f"""\
 [curator]
-epsilon = {epsilon}
+epsilon = {EPSILON}
 method = "quantile"
-share = {share}
-readings = {readings}
-fanout = {day_slots}
+share = {SHARE}
+readings = {THETA_DAYS * DAY_SLOTS}
+fanout = {DAY_SLOTS}
 pruned = 1
-chunk = {chunk}
-
-[[streams]]
-name = "{stream}"
-quantity = "power"
-unit = "W"
-ceiling = {ceiling}
-slot_seconds = {slot_s}
-
-[sending]
-receipt_interval_s = {receipt_s}
-jitter_s = 0
-batch_interval_s = {day_s}
-max_age_days = 366
+chunk = {CHUNK_DAYS * DAY_SLOTS}
 """
-AGGREGATOR = """\
-fleet = "{fleet}"
-
-{broker}
-[store]
-path = "{store}"
-
-{clock}
-[intake]
-receipt_interval_s = {receipt_s}
-resend_window_s = {patience_s}
-tolerance_s = {day_s}
-
-[[streams]]
-name = "{stream}"
-id = 1
-unit = "W"
-ceiling = {ceiling}
-slot_seconds = {slot_s}
+ASKS = f"""\
 epsilon = 1
-horizon = {day_slots}
+horizon = {DAY_SLOTS}
 """
+MAX_AGE_DAYS = 366
 
 
 @dataclass(frozen=True)
@@ -148,30 +109,24 @@ class Scenario:
 
 def agent_files(place: Path, scenario: Scenario, broker: BrokerChoice) -> Path:
     """Write the agent's configuration into a directory of its own and return its path."""
-    home = place / HOME
-    home.mkdir(mode=0o700)
-    config = home / "agent.toml"
-    config.write_text(
-        AGENT.format(
-            **_common(scenario, broker),
-            home=HOME,
-            state=home / "state.db",
-            link=meter_link(place),
-            meter_id=METER_ID,
-            epsilon=EPSILON,
-            share=SHARE,
-            readings=THETA_DAYS * DAY_SLOTS,
-            chunk=CHUNK_DAYS * DAY_SLOTS,
-        )
+    return agent_file(
+        place / HOME / "agent.toml",
+        'mode = "curator"\n\n',
+        f"max_age_days = {MAX_AGE_DAYS}\n",
+        **_common(scenario, broker),
+        name=HOME,
+        link=meter_link(place),
+        meter_id=METER_ID,
+        terms=TERMS,
+        tolerance_s=3660 * DAY_S,  # a machine that is slow reads late
+        batch_s=DAY_S,
     )
-    return config
 
 
 def aggregator_files(place: Path, scenario: Scenario, broker: BrokerChoice) -> Path:
     """Write the aggregator's configuration and return its path."""
-    config = place / "aggregator.toml"
-    config.write_text(AGGREGATOR.format(**_common(scenario, broker), store=place / "aggregator.db"))
-    return config
+    facts = _common(scenario, broker)
+    return aggregator_file(place, ASKS, **facts, tolerance_s=DAY_S, window_s=MAX_AGE_DAYS * DAY_S)
 
 
 def meter_link(place: Path) -> Path:
@@ -197,17 +152,15 @@ def registers_wh(values: NDArray[np.int64]) -> list[int]:
     return [int(n) for n in np.unique(np.concatenate([total, total // 2, total - total // 2]))]
 
 
-def _common(scenario: Scenario, broker: BrokerChoice) -> dict[str, object]:
+def _common(scenario: Scenario, broker: BrokerChoice) -> dict[str, Any]:
     return {
         "fleet": FLEET,
         "stream": STREAM,
-        "broker": broker_table(broker),
-        "clock": clock_table(scenario.origin_s, scenario.started_s, scenario.rate),
-        "patience_s": 366 * DAY_S,
-        "tolerance_s": 3660 * DAY_S,  # a machine that is slow reads late
-        "receipt_s": DAY_S,
+        "unit": "W",
+        "low": 0,
         "ceiling": CEILING_W,
         "slot_s": SLOT_S,
-        "day_slots": DAY_SLOTS,
-        "day_s": DAY_S,
+        "receipt_s": DAY_S,
+        "broker": broker_table(broker),
+        "clock": clock_table(scenario.origin_s, scenario.started_s, scenario.rate),
     }
