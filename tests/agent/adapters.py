@@ -13,6 +13,7 @@ import serial
 import serial.rfc2217
 
 from tests import needs
+from tests.integration.conftest import free_port
 
 HOST = "127.0.0.1"
 START_S = 300
@@ -23,13 +24,6 @@ connection: &meter
   options:
     kickolduser: false
 """
-
-
-def free_port() -> int:
-    """Return a TCP port that nothing listens on now."""
-    with socket.socket() as sock:
-        sock.bind((HOST, 0))
-        return int(sock.getsockname()[1])
 
 
 @contextmanager

@@ -8,6 +8,7 @@ import pytest
 
 from agent.state.journal import Journal
 from firmware_stubs.meters import PtyPort
+from tests.agent.summed import in_memory
 
 
 @pytest.fixture
@@ -33,3 +34,10 @@ def closed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
     for journal in opened:
         journal.close()
+
+
+@pytest.fixture
+def runtime() -> Iterator[Path]:
+    """Give a service's directory in memory."""
+    with in_memory() as place:
+        yield place

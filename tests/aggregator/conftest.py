@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from aggregator.store.sqlite.store import SqliteStore
 from tests.aggregator.engines import Engine
+from tests.aggregator.operator import Operator, operator
 from tests.postgres import PostgresServer, running_postgres
 
 
@@ -30,3 +32,17 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Engine:
         return Engine("sqlite", f'path = "{path}"', path, "")
     url = request.getfixturevalue("url")
     return Engine("postgres", f'url = "{url}"', path, url)
+
+
+@pytest.fixture
+def desk(engine: Engine, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Operator:
+    """Give an operator."""
+    return operator(tmp_path, engine.text(), capsys)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SqliteStore]:
+    """Give a new store in a file."""
+    made = SqliteStore.open(tmp_path / "a.db")
+    yield made
+    made.close()

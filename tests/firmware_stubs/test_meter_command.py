@@ -19,7 +19,7 @@ from agent.commands.commissioning import read_meter
 from agent.meters.section import MeterTable
 from edge_ldp import ParameterError
 from firmware_stubs.meters.meter_command import EXIT_USAGE, load_series, main
-from tests.agent.adapters import free_port
+from tests.integration.conftest import free_port
 
 COMMAND = [sys.executable, "-m", "edge_ldp.cli", "simulate", "meter"]
 # the port goes away a second after the last telegram, which a busy reader has not read yet

@@ -6,7 +6,6 @@ Time runs at a slot in 50 or 100 ms. After each fault: no slot twice (S2), nothi
 import asyncio
 import json
 import logging
-import random
 import signal
 import time
 from collections.abc import Callable
@@ -29,7 +28,6 @@ from tests.integration.agent_bench import (
     METER,
     PATIENT,
     PATIENT_AGENT,
-    WAIT_S,
     Agent,
     Hub,
     cpu_s,
@@ -45,70 +43,6 @@ from tests.integration.conftest import OPEN, RealBroker
 
 SLOTS_10 = "jitter_s = 0\nreceipt_interval_s = 9000"
 FORGETFUL = OPEN.replace("persistence true", "persistence false")
-
-
-@pytest.mark.parametrize("kills", [3, pytest.param(7, marks=pytest.mark.slow)])
-async def test_killed_at_random_moments_no_slot_is_randomised_twice_AGT_01_AGT_02_AGT_03_PRV_01(
-    tmp_path: Path, make_broker: Callable[[str], RealBroker], kills: int
-) -> None:
-    """S2, S3: three agents, each SIGKILLed; with receipts, without them, and in big batches."""
-    broker = make_broker(OPEN)
-    choose = random.Random(1)  # noqa: S311 (when a test kills)
-    clock = fast_clock(50)
-    agents = [
-        Agent(tmp_path / "a", broker, clock, "home-a", sending=SLOTS_10),
-        Agent(
-            tmp_path / "b",
-            broker,
-            clock,
-            "home-b",
-            sending="jitter_s = 0\nreceipt_interval_s = 50",  # it hears none: turns of a second
-        ),
-        Agent(
-            tmp_path / "c", broker, clock, "home-c", sending=SLOTS_10 + "\nbatch_interval_s = 4500"
-        ),
-    ]
-    async with listening(broker, receipts=False) as hub, playing(*agents):
-        await hub.publish(make_plan())
-
-        async def torment(agent: Agent) -> int:
-            useful = 0
-            for kill in range(kills):
-                before = len(hub.slots(agent.device))
-                agent.start()
-                if kill % 2:
-                    await until(partial(has_more, hub, agent, before))
-                    await asyncio.sleep(choose.uniform(0, 0.3))
-                else:
-                    await asyncio.sleep(choose.uniform(0.1, 1.2))
-                agent.end(signal.SIGKILL)
-                useful += len(hub.slots(agent.device)) > before
-                if kill % 2 and agent.device != "home-b" and hub.payloads[agent.device]:
-                    await hub.confirm(agent.device)
-            return useful
-
-        useful = await asyncio.gather(*(torment(agent) for agent in agents))
-        assert sum(useful) >= 3 * (kills // 2), "hardly any kill came while reports were made"
-        before = {agent.device: len(hub.slots(agent.device)) for agent in agents}
-        for agent in agents:
-            agent.start()
-        # who hears no receipt sends ever more rarely: an aggregator is there now
-        async with asyncio.timeout(WAIT_S):
-            while not (
-                all(len(hub.slots(d)) > before[d] + 3 for d in before)
-                and all(hub.drained(agent.device) for agent in agents)
-            ):
-                for agent in agents:
-                    await hub.confirm(agent.device)
-                await asyncio.sleep(0.1)
-        sent_again = [len(payloads) for payloads in hub.payloads["home-b"].values()]
-        for agent in agents:
-            await part(hub, agent)
-            account = agent.status()
-            assert account["reports_ever"] == len(hub.slots(agent.device))
-            assert account["streams"][0]["created"] == len(hub.slots(agent.device))
-            assert "damaged" not in agent.log.read_text()
-    assert max(sent_again) > 1, "nothing was ever sent twice: the test proves little"
 
 
 async def test_a_broker_restarted_in_mid_run_costs_nothing_NET_01_NET_02(

@@ -159,7 +159,7 @@ async def kill_them(tmp_path: Path, broker: RealBroker, kills: int, names: list[
     return sum(hits for hits, _ in done)
 
 
-async def test_killed_at_a_few_calls_nothing_is_lost_or_doubled_AGT_01_AGT_02_AGT_03(
+async def test_killed_at_a_few_calls_nothing_is_lost_or_doubled_AGT_01_AGT_02_AGT_03_PRV_01(
     tmp_path: Path, broker: RealBroker
 ) -> None:
     assert await kill_them(tmp_path, broker, 6, ["home-a"]) >= 5

@@ -13,7 +13,6 @@ import pytest
 from agent.state.place import left_path
 from edge_ldp.protocol.released import FIRST_SUMS_KEY
 from edge_ldp.service.keys import make_key, read_signer
-from tests.agent.adapters import free_port
 from tests.agent.samples import make_plan
 from tests.agent.summed import BOTH, in_memory
 from tests.integration.agent_bench import (
@@ -27,7 +26,7 @@ from tests.integration.agent_bench import (
     playing,
     until,
 )
-from tests.integration.conftest import RealBroker
+from tests.integration.conftest import RealBroker, free_port
 from tests.processes import run_told
 
 PLAIN_KIB, SIGNED_KIB, CURATOR_KIB = allowed_kib(32), allowed_kib(40), allowed_kib(34)

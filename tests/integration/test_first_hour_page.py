@@ -15,8 +15,8 @@ from urllib.request import urlopen
 import pytest
 
 from edge_ldp.service.clock import kernel_synchronised
-from tests.agent.adapters import free_port
 from tests.integration import test_first_hour_household as household
+from tests.integration.conftest import free_port
 from tests.integration.test_agent_setup import command
 from tests.integration.test_first_hour_household import MOST_S, Village, process
 

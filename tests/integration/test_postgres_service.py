@@ -3,38 +3,12 @@
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from aggregator.commands.common import EXIT_STORE
-from aggregator.errors import StoreError
-from aggregator.store.postgres.reader import PostgresReader
-from tests.integration.aggregator_bench import Aggregator, until, wires
+from tests.integration.aggregator_bench import until, wires
 from tests.integration.conftest import EVERY_SECOND, RealBroker
+from tests.integration.workers_bench import OnPostgres
 from tests.postgres import PostgresServer
-
-
-class OnPostgres(Aggregator):
-    """The same process with its store on a server."""
-
-    def __init__(self, directory: Path, broker: RealBroker, url: str, *, intake: str = "") -> None:
-        super().__init__(directory, broker, intake=intake)
-        self.url = url
-        text = self.config.read_text()
-        self.config.write_text(text.replace(f'path = "{self.store}"', f'url = "{url}"'))
-
-    def counted(self) -> int:
-        """Return how many reports are counted; none while the server is away."""
-        try:
-            return self.counts().total()
-        except StoreError:
-            return 0
-
-    def read(self, use: Any) -> Any:
-        reader = PostgresReader.open(self.url)
-        try:
-            return use(reader)
-        finally:
-            reader.close()
 
 
 async def test_AGG_25_a_server_that_is_away_at_the_start_is_waited_for(

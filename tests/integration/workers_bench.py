@@ -16,7 +16,31 @@ from tests.integration.conftest import RealBroker
 SHARE = 'share = "fleet"'
 
 
-class Worker(Aggregator):
+class OnPostgres(Aggregator):
+    """The same process with its store on a server."""
+
+    def __init__(self, directory: Path, broker: RealBroker, url: str, **options: Any) -> None:
+        super().__init__(directory, broker, **options)
+        self.url = url
+        text = self.config.read_text()
+        self.config.write_text(text.replace(f'path = "{self.store}"', f'url = "{url}"'))
+
+    def counted(self) -> int:
+        """Return how many reports are counted; none while the server is away."""
+        try:
+            return self.counts().total()
+        except StoreError:
+            return 0
+
+    def read(self, use: Any) -> Any:
+        reader = PostgresReader.open(self.url)
+        try:
+            return use(reader)
+        finally:
+            reader.close()
+
+
+class Worker(OnPostgres):
     """One of several `edge-ldp aggregator run --worker NAME` processes, and its log."""
 
     def __init__(
@@ -25,13 +49,12 @@ class Worker(Aggregator):
         place = directory / name
         place.mkdir(exist_ok=True)
         archive = options.pop("archive", None)
-        super().__init__(place, broker, login=options.pop("login", SHARE), **options)
+        super().__init__(place, broker, url, login=options.pop("login", SHARE), **options)
         self.name = name
-        self.url = url
-        text = self.config.read_text().replace(f'path = "{self.store}"', f'url = "{url}"')
         if archive is not None:
+            text = self.config.read_text()
             text = text.replace("[intake]", f'[archive]\npath = "{archive}"\n[intake]')
-        self.config.write_text(text)
+            self.config.write_text(text)
 
     def start(self) -> None:
         """Start it; it may not be connected yet."""
@@ -56,20 +79,6 @@ class Worker(Aggregator):
     def led(self) -> int:
         """Return how often it began to lead."""
         return self.log.read_bytes().count(b"INFO leads: ")
-
-    def counted(self) -> int:
-        """Return how many reports are counted; none while the server is away."""
-        try:
-            return self.counts().total()
-        except StoreError:
-            return 0
-
-    def read(self, use: Any) -> Any:
-        reader = PostgresReader.open(self.url)
-        try:
-            return use(reader)
-        finally:
-            reader.close()
 
 
 def crew(directory: Path, broker: RealBroker, url: str, count: int, **options: Any) -> list[Worker]:

@@ -2,7 +2,6 @@
 
 import argparse
 import json
-from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from agent.commands.sums_view import costs, give_or_take, upwards
 from agent.config.summed_streams import sum_terms
 from edge_ldp.period_sums.law import Noise, noise_half_width
 from tests.agent.samples import config_text, make_config
-from tests.agent.summed import BOTH, MIDNIGHT, WINDOW, SumsBench, in_memory
+from tests.agent.summed import BOTH, MIDNIGHT, WINDOW, SumsBench
 
 
 def table(text: str) -> list[list[str]]:
@@ -23,10 +22,7 @@ def table(text: str) -> list[list[str]]:
     return [line[24:].split() for line in lines]
 
 
-@pytest.fixture(autouse=True)
-def runtime() -> Iterator[Path]:
-    with in_memory() as place:
-        yield place
+pytestmark = pytest.mark.usefixtures("runtime")
 
 
 def test_every_cost_is_rounded_up_and_a_day_is_counted_over_windows() -> None:

@@ -12,15 +12,12 @@ from agent.state.moving import move_state
 from agent.state.place import running_path
 from edge_ldp.protocol.released import FIRST_SUMS_KEY
 from tests.agent.samples import SLOT_S, make_config
-from tests.agent.summed import BOTH, DAY, SUMS, SumsBench, in_memory
+from tests.agent.summed import BOTH, DAY, SUMS, SumsBench
 
 FULL = StorageError("/run", "no space left", passes=True)
 
 
-@pytest.fixture(autouse=True)
-def runtime() -> Iterator[Path]:
-    with in_memory() as place:
-        yield place
+pytestmark = pytest.mark.usefixtures("runtime")
 
 
 @pytest.fixture

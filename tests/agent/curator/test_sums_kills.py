@@ -1,21 +1,17 @@
 """A period's end, killed at each step: a forked agent dies before its nth statement or write."""
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from agent.curator import running_file
-from tests.agent.summed import DAY, SumsBench, in_memory
+from tests.agent.summed import DAY, SumsBench
 
 DEAD = 77
 
 
-@pytest.fixture(autouse=True)
-def runtime() -> Iterator[Path]:
-    with in_memory() as place:
-        yield place
+pytestmark = pytest.mark.usefixtures("runtime")
 
 
 class Fuse:

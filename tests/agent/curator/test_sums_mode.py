@@ -1,7 +1,6 @@
 """Sums at home: what leaves of a period, once, and what never does, whatever happens meanwhile."""
 
 import time
-from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 
@@ -14,13 +13,9 @@ from agent.state.place import running_path
 from edge_ldp.entropy import system_draw
 from edge_ldp.protocol.released import FIRST_SUMS_KEY
 from tests.agent.samples import SERIES, SLOT_S, StillClock
-from tests.agent.summed import BOTH, DAY, MIDNIGHT, SUMS, SumsBench, in_memory, steady
+from tests.agent.summed import BOTH, DAY, MIDNIGHT, SUMS, SumsBench, steady
 
-
-@pytest.fixture(autouse=True)
-def runtime() -> Iterator[Path]:
-    with in_memory() as place:
-        yield place
+pytestmark = pytest.mark.usefixtures("runtime")
 
 
 def test_a_period_leaves_once_as_its_sums_and_noise_drawn_then(tmp_path: Path) -> None:

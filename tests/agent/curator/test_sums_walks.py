@@ -1,6 +1,5 @@
 """Whatever befalls a device with sums: no slot leaves twice, no window costs more than its ε."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -12,17 +11,14 @@ import pytest
 from agent.config.summed_streams import sum_terms
 from tests.agent.curated import Bench
 from tests.agent.samples import SLOT_S
-from tests.agent.summed import BOTH, SUMS, SumsBench, in_memory
+from tests.agent.summed import BOTH, SUMS, SumsBench
 
 WIDE = 4
 ALL = "least_share = 0\n"
 SHARES = (BOTH + ALL + "cells = 24\n", BOTH + ALL, BOTH.replace("0.5", "0.75") + ALL, SUMS + ALL)
 
 
-@pytest.fixture(autouse=True)
-def runtime() -> Iterator[Path]:
-    with in_memory() as place:
-        yield place
+pytestmark = pytest.mark.usefixtures("runtime")
 
 
 WAYS: tuple[dict[str, Any], ...] = (

@@ -12,10 +12,10 @@ from agent.config import parse_config
 from agent.config.sections import PageTable
 from agent.errors import ConfigError, StorageError
 from agent.page.server import Page
-from tests.agent.adapters import free_port
 from tests.agent.page.at_home import at_home
 from tests.agent.samples import config_text
 from tests.integration.agent_bench import until
+from tests.integration.conftest import free_port
 
 HOST = "127.0.0.1"
 ASKED = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"

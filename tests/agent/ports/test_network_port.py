@@ -20,10 +20,11 @@ from firmware_stubs.meters.mode_c import serve_readout
 from firmware_stubs.meters.readout import readout_telegram
 from firmware_stubs.meters.tcp_port import TcpPort
 from firmware_stubs.meters.telegram import p1_telegram
-from tests.agent.adapters import free_port, pyserial_server, ser2net
+from tests.agent.adapters import pyserial_server, ser2net
 from tests.agent.meters.samples import values
 from tests.agent.running.test_feed import Bench, make
 from tests.integration.agent_bench import until
+from tests.integration.conftest import free_port
 
 __all__ = ["make"]  # a fixture
 pytestmark = pytest.mark.integration

@@ -1,9 +1,7 @@
 """What homes' own sums answer: the library's figures of the same homes, and none of few homes."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -39,13 +37,6 @@ from tests.aggregator.store_contract import changes, commit
 
 STREAM = replace(parse_config(CONFIG.format(place="/x"), "a.toml").streams[0], ceiling=43_470)
 LATER = replace(RULES, now_s=RULES.now_s + 21 * DAY_S)
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqliteStore]:
-    made = SqliteStore.open(tmp_path / "a.db")
-    yield made
-    made.close()
 
 
 def noisy(seed: int, period: int = WEEK, cells: int = 1, slots: int = 672) -> dict[str, Any]:

@@ -37,13 +37,6 @@ FLUSH = b"f" * 16
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqliteStore]:
-    made = SqliteStore.open(tmp_path / "a.db")
-    yield made
-    made.close()
-
-
-@pytest.fixture
 def spool(tmp_path: Path, store: SqliteStore) -> Iterator[Spool]:
     made = open_spool(config_in(tmp_path), store)
     assert made is not None

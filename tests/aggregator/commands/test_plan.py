@@ -31,12 +31,6 @@ from tests.aggregator.tallies import count_batches
 TOPIC = "edge-ldp/v1/demo/plan/power"
 
 
-@pytest.fixture
-def desk(engine: Engine, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Operator:
-    """Give an operator."""
-    return operator(tmp_path, engine.text(), capsys)
-
-
 @asynccontextmanager
 async def serving(
     engine: Engine, monkeypatch: pytest.MonkeyPatch, retained: bytes | None = None

@@ -36,12 +36,6 @@ BOTH = pytest.mark.parametrize(
 )
 
 
-@pytest.fixture
-def desk(engine: Engine, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Operator:
-    """Give an operator."""
-    return operator(tmp_path, engine.text(), capsys)
-
-
 def begun(engine: Engine) -> Store:
     """Return a store with a plan and a first day."""
     store = engine.open()

@@ -2,7 +2,6 @@
 
 import json
 import sqlite3
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -49,13 +48,6 @@ def take(store: SqliteStore, *messages: Message) -> Any:
 
 def message(kind: str, payload: bytes, device: str = "home-1") -> Message:
     return Message(f"edge-ldp/v1/street/{kind}/{device}", payload)
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqliteStore]:
-    made = SqliteStore.open(tmp_path / "a.db")
-    yield made
-    made.close()
 
 
 def test_messages_of_a_stream_are_told_from_reports_and_broken_ones_counted() -> None:

@@ -1,11 +1,7 @@
 """Homes' sums of a period from a message to the store, its receipts, accounts and quarantine."""
 
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
-
-import pytest
 
 from aggregator.counting.period_totals import totals_of
 from aggregator.counting.seen_batches import build_receipt
@@ -25,13 +21,6 @@ KEY = FIRST_SUMS_KEY
 
 def message(payload: bytes, device: str = "home-1", kind: str = "report") -> Message:
     return Message(f"edge-ldp/v1/street/{kind}/{device}", payload)
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqliteStore]:
-    made = SqliteStore.open(tmp_path / "a.db")
-    yield made
-    made.close()
 
 
 def take(store: SqliteStore, *messages: Message) -> Any:
