@@ -162,7 +162,7 @@ def _row(shape: SumsShape, fleet: Fleet, law: Law, epsilon: Fraction) -> ModeRow
         "sums",
         half,
         100 * half / abs(law.mean) if law.mean else None,
-        sent * max(1, fleet.days // shape.days),
+        sent * (fleet.days // shape.days),
         leak_of_sums(*shape[:3], scale) if is_measured else None,
         shape,
         scale,

@@ -15,10 +15,11 @@ def test_one_meters_slots_pass_as_they_come() -> None:
     assert join.close_before(100) == []
 
 
-def test_a_slot_waits_for_every_meter_and_takes_each_value_to_its_stream() -> None:
+@pytest.mark.parametrize("slot", [0, 7])
+def test_a_slot_waits_for_every_meter_and_takes_each_value_to_its_stream(slot: int) -> None:
     join = SlotJoin([(0, 2), (1,)])
-    assert join.take(0, SlotValues(7, (10, 30))) == []
-    assert join.take(1, SlotValues(7, (20,))) == [SlotValues(7, (10, 20, 30))]
+    assert join.take(0, SlotValues(slot, (10, 30))) == []
+    assert join.take(1, SlotValues(slot, (20,))) == [SlotValues(slot, (10, 20, 30))]
 
 
 def test_a_meter_that_went_on_without_a_slot_holds_nobody_back() -> None:

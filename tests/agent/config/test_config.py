@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from agent.claims.ledger_opening import LOST_DAYS
 from agent.claims.slots import Kind
 from agent.config import AgentConfig, BrokerTable, load_config, parse_config, read_password
 from agent.config.doubts import doubts_of
@@ -225,7 +226,7 @@ def test_the_example_loads_and_says_what_it_means() -> None:
     config = load_config(EXAMPLE)
     assert config.window == Window(2, 97, 1, period=107)
     assert config.shared == Decimal("0.75")
-    assert (config.slot_seconds, config.sending.max_age_days) == (900, 35)
+    assert (config.slot_seconds, config.sending.max_age_days) == (900, LOST_DAYS)
     (policy,) = config.policies()
     assert (policy.low, policy.ceiling, policy.unit, policy.ratio) == (
         0,

@@ -37,6 +37,7 @@ def test_a_long_silence_is_an_absence() -> None:
 def test_a_new_batch_makes_the_way_from_the_last_slot_present() -> None:
     assert ranges([12, 13], after=8) == [(9, 13)]
     assert ranges([30, 31], after=8) == [(30, 31)]
+    assert ranges([2], before=5) == [(2, 4)]
 
 
 def test_a_late_batch_between_near_neighbours_adds_nothing() -> None:

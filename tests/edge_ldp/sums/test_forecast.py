@@ -221,11 +221,32 @@ def test_one_report_tells_no_more_than_its_epsilon() -> None:
 
 
 def test_few_reports_are_said() -> None:
+    """Below a hundred of a kind, exactly."""
+
     def few(fleet: Fleet) -> list[str]:
         return [row.horizon for row in forecast(fleet, HOMES_LAW).rows if row.few]
 
     assert few(Fleet(400, 28)) == []
     assert few(Fleet(3, 28)) == ["week", "day", "hour-of-day"]
+    for homes, is_few in ((399, True), (400, False)):
+        found = forecast(Fleet(homes, 1, 1, EVERY_SLOT, 1), HOMES_LAW, horizon="whole")
+        assert (found.share, found.asked.few) == (0.75, is_few)  # a quarter are of the stream
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1), Fraction(3, 7)])
+def test_a_profile_is_of_a_power_of_two_values_from_0_on(epsilon: Fraction) -> None:
+    mechanism = stream_mechanism(epsilon)
+    assert (mechanism.low, mechanism.high) == (0, 1 << 14)
+
+
+@pytest.mark.parametrize(("homes", "group"), [(1, 1), (30, 30), (10**8, 1)])
+def test_a_group_is_of_one_home_to_all_of_them_and_homes_are_a_hundred_million_at_most(
+    homes: int, group: int
+) -> None:
+    assert Fleet(homes, 1, group=group).group == group
+    for wrong in ({"homes": 10**8 + 1}, {"group": 0}, {"group": homes + 1}):
+        with pytest.raises(ParameterError):
+            Fleet(**{"homes": homes, "days": 1, "group": group, **wrong})
 
 
 def test_a_mean_of_zero_has_no_percent() -> None:

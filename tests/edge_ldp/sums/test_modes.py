@@ -2,7 +2,6 @@
 
 import json
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 
@@ -128,8 +127,19 @@ def test_one_mode_alone_is_as_it_was_or_nothing_else(capsys: pytest.CaptureFixtu
     assert [*only] == ["modes"]
 
 
-def test_the_picture_has_a_panel_of_both_modes(tmp_path: Path) -> None:
-    path = tmp_path / "a.svg"
-    assert main(["--homes", "30", "--horizon", "whole", "--picture", str(path)]) == 0
-    text = path.read_text()
-    assert "sums at home" in text or "<svg" in text
+def test_what_a_home_sends_is_what_its_frames_and_releases_are_long() -> None:
+    """A head, ten letters, and twelve bytes a cell: for each release, and for each report."""
+    sent = {row.shape and row.shape.days: row.home_bytes for row in asked(400, "total").rows}
+    assert sent == {None: 6230, 28: 77, 7: 4 * 77, 1: 28 * 77}
+    parts = {row.shape and row.shape.days: row.home_bytes for row in asked(400, "part-of-day").rows}
+    assert parts == {None: 6230, 28: 77 + 5 * 12, 7: 4 * (77 + 5 * 12)}
+
+
+def test_reports_of_a_part_of_the_day_lie_between_those_of_hours_and_of_the_whole() -> None:
+    """Squares of widths rise with the number of parts: 6 of 24."""
+    whole, parts, hours = (
+        asked(400, question).rows[0] for question in ("total", "part-of-day", "hour-of-day")
+    )
+    rise = (parts.half**2 - whole.half**2) / (hours.half**2 - whole.half**2)
+    assert rise == pytest.approx(5 / 23)
+    assert parts.percent == pytest.approx(100 * parts.half / LAW.mean)

@@ -11,6 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from edge_ldp.sums import Fleet, Forecast, forecast, homes_law, splits
+from edge_ldp.sums.modes import ModeChoice, choices
+from edge_ldp.sums.modes_text import ASKED, best_sums
 from edge_ldp.sums.picture import COLOURS, DPI, draw_forecast
 from edge_ldp.sums.text import TITLES, ForecastStudy
 
@@ -47,8 +49,12 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> Draw:
     saved: list[Figure] = []
     monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **__: saved.append(figure))
 
-    def drawn_of(study: ForecastStudy, forecasts: Sequence[Forecast] | None = None) -> Figure:
-        draw_forecast(study, curve() if forecasts is None else forecasts, BytesIO(), "png")
+    def drawn_of(
+        study: ForecastStudy,
+        forecasts: Sequence[Forecast] | None = None,
+        modes: Sequence[ModeChoice] = (),
+    ) -> Figure:
+        draw_forecast(study, curve() if forecasts is None else forecasts, BytesIO(), "png", modes)
         return saved.pop()
 
     return drawn_of
@@ -115,3 +121,24 @@ def test_a_bar_for_each_split_is_as_long_as_its_percent_and_the_asked_one_stands
     assert [text.get_text() for text in axes.get_yticklabels()] == ["4 × 2", "8 × 1", "16 × 0.5"]
     colours = [bar.get_facecolor() for bar in axes.patches]
     assert colours[0] == colours[2] != colours[1]
+
+
+def test_modes_have_a_panel_with_a_bar_for_each_question_that_both_answer(drawn: Draw) -> None:
+    modes = choices(of(FLEET), LAW)
+    both = [one for one in modes if one.question not in {"density", "theta"}]
+    _, axes = drawn(alone(), modes=modes).get_axes()
+    sums = [row and row.percent for row in map(best_sums, both)]
+    told = [*(one.rows[0].percent for one in both), *sums]
+    assert [bar.get_width() for bar in axes.patches] == told  # type: ignore[attr-defined]
+    middles = [bar.get_y() + bar.get_height() / 2 for bar in axes.patches]  # type: ignore[attr-defined]
+    assert middles == pytest.approx(
+        [at + shift for shift in (-0.2, 0.2) for at in range(len(both))]
+    )
+    assert [text.get_text() for text in axes.get_yticklabels()] == [
+        ASKED[one.question] for one in both
+    ]
+    legend = axes.get_legend()
+    assert legend is not None
+    assert [text.get_text() for text in legend.get_texts()] == ["reports", "sums at home"]
+    assert axes.get_xlim() == (0, 1.25 * max(one or 0 for one in told))
+    assert axes.yaxis_inverted()
