@@ -227,23 +227,23 @@ def test_a_checksum_in_another_form_is_refused(tail: bytes) -> None:
         ("231029023000W", "2023-10-29T01:30:00"),
         ("240229235959W", "2024-02-29T22:59:59"),
         ("000101010000W", "2000-01-01T00:00:00"),
+        ("07E8061C050A2B2B00FF8880", "2024-06-28T08:43:43"),  # in the octets of COSEM
+        ("07E80A1BFF02000000FFC400", "2024-10-27T01:00:00"),
+        ("07E80C1F0201000000003C00", "2024-12-31T02:00:00"),
     ],
 )
-def test_SER_18_the_flag_tells_summer_from_winter_time(text: str, utc: str) -> None:
+def test_SER_18_SER_30_a_flag_or_an_offset_tells_summer_from_winter_time(
+    text: str, utc: str
+) -> None:
     telegram = parse(sealed(f"0-0:1.0.0({text})"))
     assert isinstance(telegram, Telegram)
     assert telegram.time_s == datetime.fromisoformat(utc).replace(tzinfo=UTC).timestamp()
 
 
-def test_SER_18_without_the_flag_there_is_no_time() -> None:
-    telegram = parse(sealed("0-0:1.0.0(231029023000)"))
-    assert isinstance(telegram, Telegram)
-    assert telegram.time_s is None
-
-
 @pytest.mark.parametrize(
     "text",
     [
+        "231029023000",  # no flag
         "191324150519W",
         "190230150519W",
         "190324240519W",
@@ -264,24 +264,10 @@ def test_SER_18_without_the_flag_there_is_no_time() -> None:
         "",
     ],
 )
-def test_SER_30_a_time_that_is_none_costs_nothing_but_itself(text: str) -> None:
+def test_SER_18_SER_30_a_time_that_is_none_costs_nothing_but_itself(text: str) -> None:
     telegram = parse(sealed(f"0-0:1.0.0({text})", "1-0:1.7.0(00.378*kW)"))
     assert isinstance(telegram, Telegram)
     assert (telegram.time_s, values(telegram)) == (None, {"power": 378})
-
-
-@pytest.mark.parametrize(
-    ("text", "utc"),
-    [
-        ("07E8061C050A2B2B00FF8880", "2024-06-28T08:43:43"),
-        ("07E80A1BFF02000000FFC400", "2024-10-27T01:00:00"),
-        ("07E80C1F0201000000003C00", "2024-12-31T02:00:00"),
-    ],
-)
-def test_SER_30_a_clock_in_the_octets_of_COSEM_tells_its_offset(text: str, utc: str) -> None:
-    telegram = parse(sealed(f"0-0:1.0.0({text})"))
-    assert isinstance(telegram, Telegram)
-    assert telegram.time_s == datetime.fromisoformat(utc).replace(tzinfo=UTC).timestamp()
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Homes' sums of a period at the aggregator: settled like reports, no slot in two of them."""
 
+import json
 from dataclasses import replace
 from itertools import permutations
 from typing import Any
@@ -197,6 +198,24 @@ def frames(draw: st.DrawFn) -> SumsFrame:
     beyond = 28 * SCALE
     y = [draw(st.integers(-beyond, many * SPAN + beyond)) for many in n]
     return frame(cells=4, block=block, n=tuple(n), y=tuple(y))
+
+
+def test_a_homes_total_is_exact_and_a_cell_without_a_slot_is_left_out_with_its_noise() -> None:
+    """As it is kept: sums in parts of 2**20, the law's variance, and how far one home can sway."""
+    told = frame(cells=4, n=(168, 0, 168, 168), y=(168 * 2000, 999, 0, SCALE))
+    sway = 168 * SPAN + 2 * 28 * SCALE
+    home, *cells = json.loads(PeriodTotal.of(told).pack())
+    assert (home, cells) == (
+        1,
+        [
+            [
+                [1, 168, 336_000 << 20, 555_614_002_952, sway],
+                [0, 0, 0, 0, 0],
+                [1, 168, -552_676_622_336, 277_807_001_476, sway],
+                [1, 168, SCALE << 20, 555_614_002_952, sway],
+            ]
+        ],
+    )
 
 
 @given(st.lists(frames(), min_size=2, max_size=4))

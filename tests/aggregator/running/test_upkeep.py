@@ -427,7 +427,9 @@ def test_hours_of_the_day_are_as_before_where_they_are_kept_and_begin_there(
 
 # what is asked here is told what is rolled up, which is the same of both stores
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
-def test_a_range_within_one_day_is_widened_to_it_and_said_once(engine: Engine) -> None:
+def test_a_range_within_one_day_is_widened_to_it_and_said_once_and_one_on_borders_is_not(
+    engine: Engine,
+) -> None:
     config = configured(engine)
     store = engine.open()
     fill(store, config)
@@ -440,17 +442,6 @@ def test_a_range_within_one_day_is_widened_to_it_and_said_once(engine: Engine) -
         assert tuple(found) == day
         (warning,) = warnings
         assert "kept by days" in warning
-    store.close()
-
-
-@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
-def test_a_range_on_borders_is_neither_widened_nor_warned_of(engine: Engine) -> None:
-    config = configured(engine)
-    store = engine.open()
-    fill(store, config)
-    tend_all(config)
-    kept, stream = store.rolled_up(1), config.streams[0]
-    first = FIRST_DAY * SLOTS
     assert whole_spans(kept, stream, first, first + SLOTS - 1) == (first, first + SLOTS - 1, [])
     assert whole_spans(kept, stream, 0, LAST_BUCKET)[2] == []
     store.close()
