@@ -19,7 +19,7 @@ from tests.integration.aggregator_bench import Aggregator, assert_counts_are_rig
 from tests.integration.conftest import EVERY_SECOND, RealBroker
 from tests.integration.faulty import build, environment
 from tests.integration.test_aggregator_kills import make_batches
-from tests.integration.test_postgres_service import OnPostgres
+from tests.integration.workers_bench import OnPostgres
 from tests.postgres import PostgresServer
 
 pytestmark = pytest.mark.timeout(600)

@@ -244,9 +244,9 @@ def test_a_group_is_of_one_home_to_all_of_them_and_homes_are_a_hundred_million_a
     homes: int, group: int
 ) -> None:
     assert Fleet(homes, 1, group=group).group == group
-    for wrong in ({"homes": 10**8 + 1}, {"group": 0}, {"group": homes + 1}):
+    for wrong in ((10**8 + 1, group), (homes, 0), (homes, homes + 1)):
         with pytest.raises(ParameterError):
-            Fleet(**{"homes": homes, "days": 1, "group": group, **wrong})
+            Fleet(wrong[0], 1, group=wrong[1])
 
 
 def test_a_mean_of_zero_has_no_percent() -> None:
