@@ -119,12 +119,10 @@ def load_curve(  # noqa: PLR0913, PLR0917 (what there is)
     every = [at for found in parts.values() for at, _, _ in found]
     begins = distinct([np.zeros(0, np.int64), *every])
     added = {epoch: _added_up(begins, found) for epoch, found in parts.items()}
-    made = [
-        (whose, stream_reports(_plan(plans, at), sums)) for at, (_, whose, sums) in added.items()
-    ]
+    made = [(whose, _reports(_plan(plans, at), sums)) for at, (_, whose, sums) in added.items()]
     nothing = np.zeros(0, np.int64)
     named, n = (np.concatenate(one) for one in zip((nothing, nothing), *made, strict=True))
-    weights = Weights(named, n, slots or {})
+    weights = Weights(named, n, slots or {}).of_parts
     placed = {
         epoch: (_plan(plans, epoch), *_weighed(weights, *found)) for epoch, found in added.items()
     }
@@ -193,6 +191,13 @@ def _weighed(weights: Weights, places: Ints, whose: Ints, sums: Ints) -> tuple[I
     starts = np.flatnonzero(np.diff(places, prepend=-1))
     found = [np.add.reduceat(power, starts) if len(starts) else power for power in powers]
     return places[starts], Powers(found[0], found[-2:][0], found[-1])
+
+
+def _reports(plan: Plan, sums: Ints) -> Floats:
+    """Return about how many reports there were, surveys too, where so many were of sums."""
+    surveys, of = plan.share
+    found: Floats = stream_reports(plan, sums) * (of / max(1, of - surveys))
+    return found
 
 
 def _plan(plans: Mapping[int, Plan], epoch: int) -> Plan:

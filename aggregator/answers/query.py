@@ -214,11 +214,16 @@ def answer(
     since = facts.rows.bucket >= begin
     of_rows = by.of_all(stream, facts.rows.bucket)
     ceiling = max([stream.ceiling, *(plan.ceiling for plan in facts.plans.values())])
-    epochs = [_epochs(facts, facts.rows, since & (of_rows == name)) for name in named]
+    every = _epochs(facts, facts.rows, since & np.isin(of_rows, named))
+    epochs = [every] * len(named)
+    if by.by != "none":
+        parts_of = replace(facts, weights=facts.weights.of_parts)
+        epochs = [_epochs(parts_of, facts.rows, since & (of_rows == name)) for name in named]
     found = estimate_means(
         epochs,
         ceiling=ceiling,
         within=_epochs(facts, within, within.bucket >= begin) if facts.within else (),
+        whole=every,
     )
     effect = effect_of(facts.rows.whose[since], facts.rows.count[since])
     wider = partial(_wider, effect=effect, ceiling=ceiling)
@@ -241,15 +246,15 @@ def answer(
         )
         for at, (name, mean, part) in enumerate(zip(named, means, parts, strict=True))
     ]
-    whole = wider(found.whole, [one for each in epochs for one in each])
+    whole = wider(found.whole, every)
     all_of_it = joined(cells)
     is_told = is_crowd(all_of_it, facts.least)
     # surveys begin before stream reports do
-    every = _reported(stream, facts, facts.rows.bucket >= 0, facts.presence, beside)
+    with_surveys = _reported(stream, facts, facts.rows.bucket >= 0, facts.presence, beside)
     return Answer(
         whole=_figures(stream, facts, whole, present) if is_told else WITHHELD,
         groups=[] if by.by == "none" else groups,
-        curve=curve() if curve and is_crowd(every, facts.least) else None,
+        curve=curve() if curve and is_crowd(with_surveys, facts.least) else None,
         first_bucket=int(present[0, 0]) if len(present) else None,
         last_bucket=int(present[-1, 0]) if len(present) else None,
         spread=found.spread,

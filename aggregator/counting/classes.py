@@ -29,6 +29,8 @@ CLASS_BITS = 13
 _CHANCE_BITS = 9  # the least chance, 1 slot in `ledger.MAX_CELLS`, is of class 257
 _MOST_STEPS = 15  # of an effect, each √2: up to 181, more than 28 days at one time of day have
 FEW = 100  # reports of a class in a group: fewer weigh as those of the class in such groups do
+_CLASS = (1 << CLASS_BITS) - 1
+_ALIKE = 2 ** (-0.5 / STEPS)  # of what a class told, its devices may report so much less often
 _ROUNDING = 1e-9
 
 
@@ -60,24 +62,51 @@ class Weights:
     """What a report of each group and class (`tally.whose_of`) stands for, 1 on average.
 
     `counts`: of all groups, each entry's `whose` beside it; `slots`: device-slots by group and
-    class, in the same buckets. Without these every report stands for as much.
+    class, in the same buckets. Without these every report stands for as much. A class that reported
+    less often than it told slept, or lost reports, in slots in which it counts as there: its
+    reports stand for as many slots as it told, and its groups' other reports make up for the rest.
     """
 
-    def __init__(self, whose: Ints, counts: Ints, slots: Mapping[int, int]) -> None:
+    def __init__(
+        self,
+        whose: Ints,
+        counts: Ints | Floats,
+        slots: Mapping[int, int],
+        *,
+        in_parts: bool = False,
+    ) -> None:
+        self._slots = slots
         self._of, at = np.unique(whose, return_inverse=True)
-        reports = self._reports = np.bincount(at.reshape(-1), counts, len(self._of))
+        reports = self._reports = np.bincount(at, counts, len(self._of)).astype(np.float64)
         there = np.array([slots.get(one, 0) for one in self._of.tolist()], np.float64)
+        group, cls = self._of >> CLASS_BITS, self._of & _CLASS
         few = (reports < FEW) | (there == 0)
-        cells = np.where(few, self._of & (1 << CLASS_BITS) - 1, -1)
-        for cls in np.unique(cells[few]).tolist():
-            mine = cells == cls
-            there[mine] = there[mine].sum() * reports[mine] / reports[mine].sum()
+        pooled = reports * _sums(there * few, cls) / np.maximum(1, _sums(reports * few, cls))
+        there = np.where(few, pooled, there)
         known = there > 0
-        each = np.ones(len(self._of))
-        each[known] = there[known] / reports[known]
-        each[known] *= reports[known].sum() / max(1, there[known].sum())
-        self.differ = bool((abs(each - 1) > _ROUNDING).any())  # else every report stands for one
-        self._each = each
+        every = _sums(there, cls) / np.maximum(1, _sums(reports * known, cls))  # slots a report
+        told = np.array(list(map(slots_a_report, cls.tolist())))
+        awake = told / np.where(known, every, 1.0)
+        awake[(awake > _ALIKE) | (told == 0) | (_sums(reports, cls) < FEW)] = 1.0
+        mine = there / np.maximum(1, reports)
+        if in_parts:
+            each = np.where(known & (told > 0), every * awake, mine)
+        else:
+            each = mine * awake * _sums(there, group)
+            each /= np.maximum(1e-300, _sums(there * awake, group))
+        known = each > 0
+        mean = float(each @ reports) / max(1.0, float(reports[known].sum()))
+        self._each = np.where(known, each / (mean or 1.0), 1.0)
+        # else every report stands for one
+        self.differ = bool((abs(self._each - 1) > _ROUNDING).any())
+
+    @property
+    def of_parts(self) -> Weights:
+        """Those of reports in a part of the time, as an hour: by class alone, where it is told.
+
+        A group that slept at other hours must not count in this one for all that it was there.
+        """
+        return Weights(self._of, self._reports, self._slots, in_parts=True)
 
     @property
     def untold(self) -> float:
@@ -85,7 +114,7 @@ class Weights:
 
         0 where none did: then they count as of one class.
         """
-        told = self._of & (1 << CLASS_BITS) - 1 != UNTOLD
+        told = self._of & _CLASS != UNTOLD
         return float(self._reports[~told].sum() / self._reports.sum()) if told.any() else 0.0
 
     def each(self, whose: Ints) -> Floats:
@@ -102,6 +131,13 @@ class Weights:
             return [counts]
         each = self.each(whose)
         return [counts, counts * each, counts * each**2]
+
+
+def _sums(column: Floats, kinds: Ints) -> Floats:
+    """Return of each entry the sum of a column over all of its kind."""
+    _, at = np.unique(kinds, return_inverse=True)
+    found: Floats = np.bincount(at, column).astype(np.float64)[at]
+    return found
 
 
 def unweighted() -> Weights:

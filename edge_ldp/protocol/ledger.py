@@ -60,6 +60,11 @@ class Window:
         """How likely one stream reports in a slot."""
         return Fraction(self.reports, self.cells)
 
+    @property
+    def heard(self) -> Fraction:
+        """How likely a stream reports in a slot that has any in a period: if k is less, k have."""
+        return max(self.chance, Fraction(1, self.period))
+
     def reports_in(self, slots: int) -> float:
         """Return how many reports all streams make in so many slots, on average."""
         return float(slots * self.streams * self.chance)

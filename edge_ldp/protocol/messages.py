@@ -195,8 +195,8 @@ class Status:
     same with what was asked and what is allowed. `health`: "ok", or what is wrong. `ages`: seconds
     since the last telegram, commit, receipt and the link came, those that there are of AGES.
     `manifest` is what it measures and who may see what, as its configuration has it; `chance`: how
-    likely a slot of one of its streams reports, as the manifest of a status that was read has it,
-    and `effect`: the design effect of its schedule, where that is above 1 (protocol.schedule).
+    likely a slot of a stream that is heard reports, as the manifest of a status that was read has
+    it, and `effect`: the design effect of its schedule, where that is above 1 (protocol.schedule).
     Who was before there were `refused`, `health` and `ages` reads past them, and leaves them out.
     """
 
@@ -286,9 +286,9 @@ def _sampling(fields: Fields) -> tuple[Fraction | None, float]:
     except (MessageError, ParameterError):
         return None, 1.0  # older devices tell none, and curators have none
     if type(length) is not int or window.period * length < _SHORT_S:
-        return window.chance, 1.0
+        return window.heard, 1.0
     effect = design_effect(window.period, length, reports=reports, streams=window.streams)
-    return window.chance, max(1.0, float(effect))
+    return window.heard, max(1.0, float(effect))
 
 
 def _texts(fields: Fields, name: str, limit: int) -> tuple[str, ...]:

@@ -103,13 +103,14 @@ def estimate_mean(
     return estimate_means([epochs], ceiling=ceiling, level=level).whole
 
 
-@taking(strata=each(_EPOCHS), ceiling=COUNTABLE, level=inner_chance, within=_EPOCHS)
+@taking(strata=each(_EPOCHS), ceiling=COUNTABLE, level=inner_chance, within=_EPOCHS, whole=_EPOCHS)
 def estimate_means(
     strata: Sequence[Sequence[Epoch]],
     *,
     ceiling: int,
     level: float = LEVEL,
     within: Sequence[Epoch] = (),
+    whole: Sequence[Epoch] = (),
 ) -> Means:
     """Return the mean of each stratum and of all together, each with its interval.
 
@@ -117,19 +118,20 @@ def estimate_means(
     `ceiling`: the largest value considered possible. A stratum of surveys alone stands by itself.
     `within`: the epochs of a whole that all of these are a part of, as a group is of a fleet. What
     the coin made surveys of is then taken as the whole has it, so that the means of parts, by what
-    they weigh, add up to its own. Cost: O(strata · codes). Raises ParameterError.
+    they weigh, add up to its own. `whole`: the epochs of all strata, where their reports weigh
+    otherwise together than in each. Cost: O(strata · codes). Raises ParameterError.
     """
     z = NormalDist().inv_cdf((1 + level) / 2)
-    every = [epoch for stratum in strata for epoch in stratum]
-    whole = _part(every, ceiling, merged_epochs(within))
-    if whole is None:
+    every = whole or [epoch for stratum in strata for epoch in stratum]
+    all_of_it = _part(every, ceiling, merged_epochs(within))
+    if all_of_it is None:
         return Means(None, (None,) * len(strata), 0.0, float("inf"))
     parts = [_part(stratum, ceiling) for stratum in strata]
     found = [None if part is None else _interval(part, part.alone, z, level) for part in parts]
     sharing = [
         (at, part, tail)
         for at, part in enumerate(parts)
-        if part is not None and part.n and (tail := whole.above(part.thetas)) is not None
+        if part is not None and part.n and (tail := all_of_it.above(part.thetas)) is not None
     ]
     pooled = np.array([tail for _, _, tail in sharing])
     allotted = allot(
@@ -141,7 +143,7 @@ def estimate_means(
     for index, (at, part, _) in enumerate(sharing):
         own = _Tail(*(float(of[index]) for of in allotted[:4]))
         found[at] = _interval(part, own, z, level)
-    together = _interval(whole, whole.alone, z, level)
+    together = _interval(all_of_it, all_of_it.alone, z, level)
     return Means(together, tuple(found), allotted.spread, allotted.unseen)
 
 

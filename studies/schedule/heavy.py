@@ -1,6 +1,6 @@
 """Heavy homes that report half as often: what the mean of all is off, and whether its 95 % hold.
 
-    python -m studies.schedule.heavy [--homes 4000] [--runs 40] [--epsilon 1]
+    python -m studies.schedule.heavy [--homes 4000] [--runs 40] [--epsilon 1] [--asleep 12]
 
 A fifth of the homes uses four times as much power and has a second stream, which shares its
 window: its ledger spends half as many reports on the first one. Homes join on any day of the first
@@ -8,6 +8,8 @@ week. Every report goes the product's own way: a ledger of `open_ledger`, a batc
 home's window, a store, `query`'s answer. A line: the error of the mean, with its standard error,
 how often the interval holds, and the same as if every report stood for as much time. The truth is
 of the homes that report at all: half of those with a second stream do not, at one report a window.
+With `--asleep`, meters of heavy homes give nothing in so many hours after midnight; the truth is of
+what was measured, and two lines more are about the hours in which all are awake.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import argparse
 import sys
 from contextlib import closing
 from dataclasses import replace
+from datetime import UTC
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, NamedTuple
@@ -23,6 +26,7 @@ from uuid import UUID
 
 import numpy as np
 
+from aggregator.answers.local_time import Grouping
 from aggregator.answers.lookup import read_counted, read_facts
 from aggregator.answers.query import answer
 from aggregator.config import parse_config
@@ -49,6 +53,7 @@ if TYPE_CHECKING:
     from edge_ldp.protocol.ledger import Window
     from edge_ldp.protocol.plan import Plan
 
+    Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
 
 SLOT_S, A_DAY, DAYS = 900, 96, 28
@@ -71,11 +76,17 @@ epsilon = {epsilon}
 """
 
 
-class Run(NamedTuple):
-    """Errors of two means by the truth, and whether their intervals hold: weighted, and not."""
+HOURS = Grouping("hour-of-day", UTC)
 
-    errors: tuple[float, float]
-    holds: tuple[bool, bool]
+
+class Run(NamedTuple):
+    """Errors of means by the truth, of all and of hours, and whose intervals hold.
+
+    A row for weighted reports and one for others; a column for all, and one an hour all are awake.
+    """
+
+    errors: Floats
+    holds: Floats
     half: float
 
 
@@ -108,29 +119,37 @@ def told(window: Window) -> bytes:
 
 
 class Home(NamedTuple):
-    """A home's window, the slots in which its first stream reports, and its readings in a day."""
+    """A home's window, the slots in which its first stream reports, and its readings in a day.
+
+    `joins`: after how many slots; `wakes`: before that slot of a day its meter gives nothing.
+    """
 
     name: str
     window: Window
     slots: Ints
     readings: Ints
+    joins: int
+    wakes: int
 
     @property
-    def there(self) -> Ints:
-        """Its readings from its first report to its last."""
-        found: Ints = self.readings[np.arange(self.slots[0], self.slots[-1] + 1) % A_DAY]
-        return found
+    def measured(self) -> Ints:
+        """How often it measured in each slot of the day."""
+        slots = np.arange(self.joins, A_DAY * DAYS) % A_DAY
+        return np.bincount(slots[slots >= self.wakes], minlength=A_DAY)
 
 
-def homes_of(homes: int, epsilon: int, rng: np.random.Generator) -> list[Home]:
+def homes_of(homes: int, epsilon: int, asleep: int, rng: np.random.Generator) -> list[Home]:
     """Return the homes whose ledgers give their first stream a slot at all."""
     windows = [window_of(streams, epsilon) for streams in (1, 2)]
     days = [profile(times) for times in (1, HEAVY)]
     found = []
     for at in range(homes):
         heavy = at % 5 == 0
-        slots = slots_of(windows[heavy], int(rng.integers(7 * A_DAY)), rng)
-        found.append(Home(f"home-{at}", windows[heavy], slots, days[heavy]))
+        wakes = A_DAY * asleep // 24 if heavy else 0
+        joins = int(rng.integers(7 * A_DAY))
+        slots = slots_of(windows[heavy], joins, rng)
+        slots = slots[slots % A_DAY >= wakes]
+        found.append(Home(f"home-{at}", windows[heavy], slots, days[heavy], joins, wakes))
     return [home for home in found if len(home.slots)]
 
 
@@ -150,8 +169,10 @@ def messages(homes: Sequence[Home], plan: Plan, rng: np.random.Generator) -> lis
     return found
 
 
-def filled(config: AggregatorConfig, store: Store, homes: int, rng: np.random.Generator) -> float:
-    """Fill a store with a fleet's reports; return the mean of all readings."""
+def filled(
+    config: AggregatorConfig, store: Store, homes: int, asleep: int, rng: np.random.Generator
+) -> Floats:
+    """Fill a store with a fleet's reports; return means of what was measured: all, and by hour."""
     stream = config.streams[0]
     epsilon = int(stream.epsilon)
     issued_s = FIRST * SLOT_S - SLOT_S
@@ -165,36 +186,39 @@ def filled(config: AggregatorConfig, store: Store, homes: int, rng: np.random.Ge
         streams={1: StreamRules(SLOT_S, stream.bucket_slots, {2: allowed_codes(plan)})},
         devices=None, max_devices=homes, window_s=10**8, tolerance_s=300, now_s=now_s,
     )  # fmt: skip
-    there = homes_of(homes, epsilon, rng)
+    there = homes_of(homes, epsilon, asleep, rng)
     for at in range(0, len(there), AT_ONCE):
         some = messages(there[at : at + AT_ONCE], plan, rng)
         commit(store, fleet="study", messages=some, rules=rules, name=UUID(bytes=rng.bytes(16)))
-    return float(np.concatenate([home.there for home in there]).mean())
+    n = np.array([home.measured for home in there]).reshape(-1, 24, A_DAY // 24)
+    used = n * np.array([home.readings for home in there]).reshape(n.shape)
+    return np.append(used.sum() / n.sum(), used.sum((0, 2)) / n.sum((0, 2)))
 
 
-def run(homes: int, epsilon: int, rng: np.random.Generator) -> Run:
+def run(homes: int, epsilon: int, asleep: int, rng: np.random.Generator) -> Run:
     """Return how far off one fleet's answer is."""
     with TemporaryDirectory() as place:
         path = Path(place) / "a.db"
         text = CONFIG.format(path=path, ceiling=CEILING, epsilon=epsilon)
         config = parse_config(text, "study.toml")
         with closing(SqliteStore.open(path)) as store:
-            truth = filled(config, store, homes, rng)
+            truth = filled(config, store, homes, asleep, rng)
             stream = config.streams[0]
-            counted = read_counted(store, stream, 0, 1 << 32)
+            counted = read_counted(store, stream, 0, 1 << 32, by=HOURS)
             facts = read_facts(store, config, stream, None, counted)
             several = [
-                answer(stream, each).whole for each in (facts, replace(facts, weights=unweighted()))
+                answer(stream, each, HOURS)
+                for each in (facts, replace(facts, weights=unweighted()))
             ]
-    errors, holds, halves = [], [], []
-    for one in several:
-        assert one.mean is not None
-        assert one.low is not None
-        assert one.high is not None
-        errors.append(one.mean / truth - 1)
-        holds.append(one.low <= truth <= one.high)
-        halves.append((one.high - one.low) / 2 / truth)
-    return Run((errors[0], errors[1]), (holds[0], holds[1]), halves[0])
+    columns = [0, *range(1 + asleep, 25)]
+    found = np.array(
+        [[(one.mean, one.low, one.high) for one in (each.whole, *each.groups)] for each in several],
+        np.float64,
+    )[:, columns]
+    mean, low, high = np.moveaxis(found, 2, 0)
+    truth = truth[columns]
+    holds = (low <= truth) & (truth <= high)
+    return Run(mean / truth - 1, holds, float(high[0, 0] - low[0, 0]) / 2 / float(truth[0]))
 
 
 def main() -> None:
@@ -203,18 +227,20 @@ def main() -> None:
     parser.add_argument("--homes", type=int, default=4000)
     parser.add_argument("--runs", type=int, default=40)
     parser.add_argument("--epsilon", type=int, default=1)
+    parser.add_argument("--asleep", type=int, default=0)
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
     rng = np.random.default_rng(args.seed)
-    found = [run(args.homes, args.epsilon, rng) for _ in range(args.runs)]
+    found = [run(args.homes, args.epsilon, args.asleep, rng) for _ in range(args.runs)]
     half = float(np.mean([one.half for one in found]))
     sys.stdout.write(f"{args.homes} homes, ε = {args.epsilon}, {args.runs} runs: ± {half:.1%}\n")
-    for at, how in enumerate(("weighed by class", "every report alike")):
-        errors = np.array([one.errors[at] for one in found])
-        holds = sum(one.holds[at] for one in found)
-        error = errors.std(ddof=1) / len(errors) ** 0.5 if len(errors) > 1 else float("nan")
-        sys.stdout.write(f"{how}: mean off by {errors.mean():+.2%} ± {error:.2%}")
-        sys.stdout.write(f" (a run ± {errors.std():.2%}), {holds} of {len(found)} hold\n")
+    errors, holds = (np.array([one[at] for one in found]) for at in (0, 1))
+    for what, of in (("mean", slice(0, 1)), ("hours all are awake", slice(1, None))):
+        for at, how in enumerate(("weighed by class", "every report alike")):
+            mine, held = errors[:, at, of].mean(axis=1), holds[:, at, of]
+            error = mine.std(ddof=1) / len(mine) ** 0.5 if len(mine) > 1 else float("nan")
+            sys.stdout.write(f"{how}: {what} off by {mine.mean():+.2%} ± {error:.2%}")
+            sys.stdout.write(f" (a run ± {mine.std():.2%}), {held.sum()} of {held.size} hold\n")
 
 
 if __name__ == "__main__":

@@ -319,7 +319,13 @@ CALLS: dict[str, Call] = {
     ),
     "edge_ldp.sums.estimate_means": (
         sums.estimate_means,
-        {"strata": [[EPOCH], [EPOCH]], "ceiling": 999, "level": 0.9, "within": [EPOCH]},
+        {
+            "strata": [[EPOCH], [EPOCH]],
+            "ceiling": 999,
+            "level": 0.9,
+            "within": [EPOCH],
+            "whole": [EPOCH, EPOCH],
+        },
     ),
     "edge_ldp.sums.excess": (sums.excess, {"edges": _EDGES, "theta": 5}),
     "edge_ldp.sums.forecast": (

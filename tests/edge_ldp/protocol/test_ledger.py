@@ -122,6 +122,8 @@ def test_every_cell_reports_with_probability_k_of_pm(window: Window) -> None:
             law[cell] = law.get(cell, Fraction(0)) + Fraction(1, prod(asked))
     share = Fraction(window.reports, window.period * window.streams)
     assert window.chance == share
+    some = Fraction(min(window.reports, window.streams), window.streams)  # have a report at all
+    assert window.heard * some == share
     assert law == {(slot, position): share for slot in slots for position in range(window.streams)}
 
 
