@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from aggregator.counting.code_sets import watch_of
-from aggregator.counting.plan_dates import earliest
 from edge_ldp.protocol.plan import AHEAD_S
 
 if TYPE_CHECKING:
@@ -231,3 +230,29 @@ def _judge_plan(
         for reason, where in reversed(wrong.items())
         for at in np.flatnonzero(where).tolist()
     }
+
+
+def latest(issued: Mapping[int, int]) -> dict[int, int]:
+    """Return the last second at which each plan can have been issued; `issued`: date by epoch.
+
+    Epochs rise, so a plan that follows another cannot be older than it. One that is dated after its
+    successor was dated by a clock that was ahead: it is true only that it was issued after the one
+    before it, and before the one after. Source: docs/faults.md, PLN-18.
+    """
+    found: dict[int, int] = {}
+    at_s = max(issued.values(), default=0)
+    for epoch in sorted(issued, reverse=True):
+        found[epoch] = at_s = min(at_s, issued[epoch])
+    return found
+
+
+def earliest(issued: Mapping[int, int]) -> dict[int, int]:
+    """Return the first second at which each plan can have been issued; `issued`: date by epoch.
+
+    Its date, unless that is ahead of a later plan's; then that of the plan before it, or 0.
+    """
+    found: dict[int, int] = {}
+    last, at_s = latest(issued), 0
+    for epoch in sorted(issued):
+        found[epoch] = at_s = issued[epoch] if issued[epoch] == last[epoch] else at_s
+    return found

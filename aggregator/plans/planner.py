@@ -12,7 +12,7 @@ from dataclasses import fields, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from aggregator.counting.plan_dates import latest
+from aggregator.counting.refusals import latest
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.protocol.plan import Plan, last_epoch, parse_plan
 from edge_ldp.protocol.plan_bounds import DAY_S, PlanBounds, PlanRequest, loosened, misshape

@@ -152,9 +152,10 @@ class PlanPublisher:
         self._published.clear()
         begun: set[int] = set()
         read_s = asyncio.get_running_loop().time()
+        every_s = max(LEAST_READ_S, self._clock.real(self._config.intake.receipt_interval_s))
         while True:
             now_s = asyncio.get_running_loop().time()
-            if read is not None and now_s - read_s >= self._read_again_s:
+            if read is not None and now_s - read_s >= every_s:
                 read_s, found = now_s, await read()
                 if found is not None:
                     retained = found
@@ -172,11 +173,6 @@ class PlanPublisher:
                     await self._revise(link, stream)
             await asyncio.sleep(POLL_S)
             await self._keeper.call(self.cache.refresh)
-
-    @property
-    def _read_again_s(self) -> float:
-        """Real seconds between two readings of what the broker retains."""
-        return max(LEAST_READ_S, self._clock.real(self._config.intake.receipt_interval_s))
 
     def _forget_lost(self, retained: Mapping[str, bytes]) -> set[int]:
         """Return the streams whose plan is not what the broker retains: they are begun anew."""
@@ -273,11 +269,8 @@ class PlanPublisher:
             await self._issue(
                 link, stream, planner.renewed(plan, epoch=plan.epoch + 1, now_s=self._now)
             )
-        elif planner.is_due(plan, stream, revised_s, now) and not await self._is_held(stream):
+        elif planner.is_due(plan, stream, revised_s, now):
             await self._estimate(link, stream, plan)
-
-    async def _is_held(self, stream: StreamTable) -> bool:
-        return await self._keeper.call(lambda store: stream.id in store.plan_holds())
 
     def _is_ahead(self, plan: Plan, stream: StreamTable) -> bool:
         """Say, also in the log, whether a plan is dated ahead: it is to be issued anew."""
@@ -292,10 +285,14 @@ class PlanPublisher:
         return True
 
     async def _estimate(self, link: AnyLink, stream: StreamTable, plan: Plan) -> None:
-        """Estimate in a thread; store the revision, and any plan that it leads to with it."""
-        recent = await self._keeper.call(
-            partial(read_recent_counts, stream=stream, now_s=self._now)
-        )
+        """Estimate in a thread; store the revision, and any plan that it leads to with it.
+
+        Not while an operator holds the plan.
+        """
+        if await self._keeper.call(lambda store: stream.id in store.plan_holds()):
+            return
+        read = partial(read_recent_counts, stream=stream, now_s=self._now)
+        recent = await self._keeper.call(read)
         plans = dict(self.cache.plans(stream))
         found = await asyncio.to_thread(
             partial(revise, plan, stream, plans, recent, now_s=self._now)

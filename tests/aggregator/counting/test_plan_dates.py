@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregator.counting.plan_dates import earliest, latest
+from aggregator.counting.refusals import earliest, latest
 
 DATES = st.dictionaries(st.integers(1, 50), st.integers(0, 100), max_size=12)
 
