@@ -133,7 +133,7 @@ def shared_names(kinds: tuple[type[ast.AST], ...], *, commands: bool) -> dict[st
     for path in SHIPPED:
         place = path.relative_to(ROOT)
         named = place.name == "main.py" or place.stem.endswith("_command")
-        if not commands and (place.parent.name == "commands" or named):
+        if not commands and ("commands" in place.parts or named):
             continue
         for node in ast.parse(path.read_text()).body:
             name = getattr(node, "name", "_")

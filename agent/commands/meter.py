@@ -129,7 +129,7 @@ def _add_setup(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 def setup(args: argparse.Namespace) -> int:
     """Find the meter, take the invitation, write a configuration and try everything."""
-    from agent.commands.setup import setup as set_up  # noqa: PLC0415 (memory: not the service's)
+    from agent.commands.setup.setup import setup as set_up  # noqa: PLC0415 (memory: not the service's)
 
     return set_up(args)
 

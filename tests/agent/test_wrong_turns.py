@@ -18,7 +18,7 @@ import pytest
 from agent.commands import live
 from agent.commands.commissioning import advice
 from agent.commands.live import judged
-from agent.commands.talk import Talk
+from agent.commands.setup.talk import Talk
 from agent.config import load_config, parse_config
 from agent.config.doubts import doubts_of
 from agent.errors import AgentError, PortError

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.commands import places, setup
-from agent.commands.talk import Talk
+from agent.commands.setup import places, setup
+from agent.commands.setup.talk import Talk
 from agent.config import load_config
 from edge_ldp.protocol.invitation import Invitation, InvitedBroker, InvitedStream
 from edge_ldp.service.broker import Broker

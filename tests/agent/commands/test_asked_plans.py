@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from agent.commands.asked_plans import epsilon_of
+from agent.commands.setup.asked_plans import epsilon_of
 from edge_ldp.mechanisms import SquareWave
 from edge_ldp.protocol.plan import judge
 from edge_ldp.protocol.signing import Envelope

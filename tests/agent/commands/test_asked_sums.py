@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from agent.commands.asked_sums import given_sums
-from agent.commands.talk import SetupError, Talk
+from agent.commands.setup.asked_sums import given_sums
+from agent.commands.setup.talk import SetupError, Talk
 from edge_ldp.period_sums import PeriodLayout, scale_for
 from edge_ldp.period_sums.habits import MEASURED, fair_scale, leak_of_reports, leak_of_sums
 from edge_ldp.protocol.invitation import InvitedStream, InvitedSums

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.commands.going_on import TrialFile, rewritten
-from agent.commands.talk import SetupError
+from agent.commands.setup.going_on import TrialFile, rewritten
+from agent.commands.setup.talk import SetupError
 from agent.config import parse_config
 from agent.main import main
 from agent.meters.section import AccessTable

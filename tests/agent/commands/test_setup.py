@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.commands import found_meter
-from agent.commands.talk import SetupError, Talk
+from agent.commands.setup import found_meter
+from agent.commands.setup.talk import SetupError, Talk
 from agent.config import load_config
 from agent.config.doubts import doubt_of_epsilon
 from agent.main import main
@@ -66,7 +66,7 @@ def test_whose_meter_it_is_is_asked_until_it_is_answered(
 ) -> None:
     monkeypatch.setattr("sys.stdin", Terminal("what?\nNO\n"))
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    monkeypatch.setattr("agent.commands.found_meter.asyncio.run", lambda read: read.close())
+    monkeypatch.setattr("agent.commands.setup.found_meter.asyncio.run", lambda read: read.close())
     with pytest.raises(SetupError, match="another port"):
         found_meter._show(Talk(is_silent=False), ("[meter]", 'port = "/x"'))  # noqa: SLF001
     assert capsys.readouterr().out.count("is this your meter (y/n) [y]: ") == 2

@@ -8,8 +8,8 @@ from uuid import uuid4
 
 import pytest
 
-from agent.commands import found_meter
-from agent.commands.talk import SetupError, Talk
+from agent.commands.setup import found_meter
+from agent.commands.setup.talk import SetupError, Talk
 from agent.meters.port_names import host_of
 from agent.ports import announced
 from agent.ports.announced import announced_products

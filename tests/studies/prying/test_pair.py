@@ -5,7 +5,7 @@ from math import comb, pi, sin, sqrt
 import numpy as np
 import pytest
 
-from agent.commands.invited import USUAL_FUSE_W
+from agent.commands.setup.invited import USUAL_FUSE_W
 from edge_ldp import SquareWave, StochasticRounding
 from edge_ldp.protocol.plan_bounds import PlanBounds
 from edge_ldp.ratio import floor_ratio

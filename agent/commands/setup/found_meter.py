@@ -11,8 +11,8 @@ import sys
 from typing import TYPE_CHECKING
 
 from agent.commands.commissioning import list_ports, read_meter, stable_path
-from agent.commands.places import token_file, write_new
-from agent.commands.talk import SetupError, Talk
+from agent.commands.setup.places import token_file, write_new
+from agent.commands.setup.talk import SetupError, Talk
 from agent.config import parse_meter
 from agent.meters.port_names import host_of, is_device
 from agent.meters.reading import UNITS

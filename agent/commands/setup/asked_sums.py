@@ -11,8 +11,8 @@ from dataclasses import replace
 from decimal import ROUND_DOWN, ROUND_UP, Decimal
 
 from agent.commands.ledger_view import counted
-from agent.commands.talk import SetupError, Talk
-from agent.commands.written import GivenSums
+from agent.commands.setup.talk import SetupError, Talk
+from agent.commands.setup.written import GivenSums
 from agent.config.doubts import fair_least
 from agent.config.sections import SumsTable
 from edge_ldp.arguments import whole_number

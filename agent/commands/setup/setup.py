@@ -13,18 +13,18 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from agent.commands.answers import PREFERRED, all_answers
-from agent.commands.found_meter import found_meter
-from agent.commands.going_on import TrialFile, refuse_beside, trial_here
 from agent.commands.house import EXIT_FAILS, EXIT_OK, live
-from agent.commands.invited import (
+from agent.commands.setup.answers import PREFERRED, all_answers
+from agent.commands.setup.found_meter import found_meter
+from agent.commands.setup.going_on import TrialFile, refuse_beside, trial_here
+from agent.commands.setup.invited import (
     USUAL_FUSE_W,
     OwnersBounds,
     objections,
 )
-from agent.commands.places import files_of, is_systems, state_place, token_file, write_new
-from agent.commands.talk import SetupError, Talk
-from agent.commands.written import (
+from agent.commands.setup.places import files_of, is_systems, state_place, token_file, write_new
+from agent.commands.setup.talk import SetupError, Talk
+from agent.commands.setup.written import (
     Answers,
     configuration,
     explained,

@@ -4,7 +4,7 @@ import argparse
 import os
 from pathlib import Path
 
-from agent.commands.talk import SetupError
+from agent.commands.setup.talk import SetupError
 
 SYSTEM = Path("/etc/edge-ldp")
 SYSTEM_STATE = Path("/var/lib/edge-ldp")

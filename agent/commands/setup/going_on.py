@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from agent.commands.talk import SetupError, Talk
+from agent.commands.setup.talk import SetupError, Talk
 from agent.config import AgentConfig, load_config, parse_config
 from agent.config.secrets import CREDENTIAL, PUBLIC, SECRET
 from agent.errors import ConfigError, StateGoneError
