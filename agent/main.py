@@ -98,7 +98,7 @@ async def _serve(loaded: Loaded, journal: Journal, clock: Clock) -> None:
         feeds.meters[0].share = share.offer
     ways: list[Tap | Share | Page] = [way for way in (tap, share) if way]
     vitals = partial(_vitals, device, feeds, uplink, ways)
-    if (page := _page(config, device, vitals)) is not None:
+    if (page := _page(config, device, vitals, uplink)) is not None:
         ways.append(page)
     give_back()
     stop = asyncio.Event()
@@ -182,7 +182,7 @@ def _tap(loaded: Loaded, uplink: Uplink) -> "Tap | None":
         return None
     from agent.tap.link import Tap  # noqa: PLC0415 (memory, and nothing of it where none asked)
 
-    return Tap(loaded.config, loaded.secrets.tap, lambda: uplink.peer)
+    return Tap(loaded.config, loaded.secrets.tap, lambda: uplink.peer, uplink.month.shown)
 
 
 def _share(config: AgentConfig) -> "Share | None":
@@ -193,7 +193,9 @@ def _share(config: AgentConfig) -> "Share | None":
     return Share(config.share)
 
 
-def _page(config: AgentConfig, device: Device, vitals: Callable[[], Vitals]) -> "Page | None":
+def _page(
+    config: AgentConfig, device: Device, vitals: Callable[[], Vitals], uplink: Uplink
+) -> "Page | None":
     """Return the household's page; where there is none, nothing is kept for it."""
     if config.page is None:
         forget_left(device.core.journal.path)
@@ -204,7 +206,7 @@ def _page(config: AgentConfig, device: Device, vitals: Callable[[], Vitals]) -> 
 
     core = device.core
     core.kept = record = LeftRecord(core.journal, config.slot_seconds, core.clock.now)
-    return Page(config.page, Household(device, record, vitals))
+    return Page(config.page, Household(device, record, vitals, uplink.month.shown))
 
 
 def _device(loaded: Loaded, journal: Journal, clock: Clock) -> Device:

@@ -151,7 +151,7 @@ ROOMS = {
     ),
     "agent/tap": Room(
         "raw readings for the household's own broker and readers",
-        f"edge_ldp/service agent/config agent/meters agent/running {BASE}",
+        f"edge_ldp/protocol edge_ldp/service agent/config agent/meters agent/running {BASE}",
         io="link.py share.py",
     ),
     "agent/running": Room(

@@ -53,12 +53,15 @@ class DeviceTable:
     `keep`: where what a running sum or chunk adds up is: "run", in memory only, so that no copy of
     the disk ever shows it and a reboot loses it, or "disk", beside the state, so that whoever has
     the card has it, too. Sums go by "run" unless told, curators by "disk".
+    `group`: whose last month the fleet tells, for tap and page to show; nothing is asked for unless
+    told.
     """
 
     fleet: str
     id: str
     state: Text
     keep: Literal["run", "disk"] | None = None
+    group: Annotated[str, Form(r"[a-z0-9][a-z0-9_-]{0,62}|", "a group's name")] = ""
 
 
 @lean_class(frozen=True, slots=True)

@@ -1,15 +1,18 @@
-"""Plans and receipts that arrived and were not looked at yet: few, and looked at slowly in a flood.
+"""What arrived and was not looked at yet: little, and looked at slowly in a flood.
 
 Checking a signature and reading a plan costs a device milliseconds, a receipt a look into the state
 file, and whoever holds the broker may send ten thousand a second.
-Source: docs/faults.md, PLN-13, NET-14, NET-24.
+Source: docs/faults.md, PLN-13, NET-14, NET-24, NET-31.
 """
 
 import asyncio
 from collections import deque
 from collections.abc import Callable
 
+from agent.config import AgentConfig
 from agent.link.bucket import Bucket
+from edge_ldp.protocol.group_month import MOST_BYTES, GroupMonth, fresh_month
+from edge_ldp.protocol.messages import topic
 from edge_ldp.protocol.plan import MAX_PLAN_BYTES
 from edge_ldp.protocol.signing import HEAD_BYTES
 from edge_ldp.service.mqtt import Message
@@ -74,3 +77,25 @@ class ReceiptQueue:
             self._there.clear()
             await self._there.wait()
         return self._pace.wait_s(now())
+
+
+class HeardMonth:
+    """Holds the fleet's word on `[device] group`, read when somebody looks: no more needs it."""
+
+    def __init__(self, config: AgentConfig, now: Callable[[], float]) -> None:
+        self._group, self._now = config.device.group, now
+        self._units = {one.name: one.unit for one in config.streams}
+        self.topics = [topic(config.device.fleet, "group", self._group)] if self._group else []
+        self._payload = b""
+
+    def hear(self, payload: bytes) -> None:
+        """Take a message; of one that is too long enough to be refused for it."""
+        self._payload = payload[: MOST_BYTES + 1]
+
+    def shown(self) -> GroupMonth | None:
+        """Return what may be shown at this moment: of this home's own streams, in their units."""
+        found = fresh_month(self._payload, self._group, self._now())
+        if found is None:
+            return None
+        streams = tuple(one for one in found.streams if self._units.get(one.stream) == one.unit)
+        return found._replace(streams=streams) if streams else None

@@ -16,7 +16,7 @@ from agent.config import AgentConfig
 from agent.link import outgoing
 from agent.link.bucket import Bucket
 from agent.link.outlet import Outlet
-from agent.link.plan_queue import PlanQueue, ReceiptQueue
+from agent.link.plan_queue import HeardMonth, PlanQueue, ReceiptQueue
 from agent.link.trouble import (
     NO_RECEIPT,
     NOT_COUNTED,
@@ -74,6 +74,7 @@ class Uplink:
         self._drain = Bucket(config.sending.batches_per_s, DRAIN_AT_ONCE)
         self._reads = Bucket(READS_PER_S, READS_AT_ONCE)
         self._plans = PlanQueue()
+        self.month = HeardMonth(config, clock.now)
         self._heard = ReceiptQueue()
         self._changed = asyncio.Event()
         self._trouble = LinkTrouble(self._fleet, self._id)
@@ -208,7 +209,7 @@ class Uplink:
         try:
             await link.subscribe([*self._plan_topics, self._topic("receipt")])
             with suppress(RefusedError):  # an older access list; a silence then only ends by itself
-                await link.subscribe([topic(self._fleet, "presence", "+")])
+                await link.subscribe([topic(self._fleet, "presence", "+"), *self.month.topics])
             await self._look_back(link)
             self._link, self._up_s = link, self._clock.monotonic()
             await self._publish_status(link, "online")
@@ -270,6 +271,8 @@ class Uplink:
             self._heard.put(message)
         elif (name := name_in_topic(self._fleet, "presence", message.topic)) is not None:
             self._handle_presence(name, message)
+        elif message.topic in self.month.topics:
+            self.month.hear(message.payload)
         elif message.topic == self._topic("status") and message.retain:
             with suppress(MessageError):  # not from this program, so it proves nothing
                 self._device.accept_own_status(parse_status(message.payload))

@@ -24,9 +24,11 @@ from agent.page.facts import (
 from agent.page.left import CODE, SUM, LeftItem, items_of
 from agent.page.record import LeftRecord
 from agent.state.device import Device
+from edge_ldp.protocol.group_month import GroupMonth
 from edge_ldp.protocol.plan import Plan, parse_plan
 from edge_ldp.protocol.signing import plan_bytes
 from edge_ldp.protocol.strict_json import MessageError
+from edge_ldp.protocol.utc import utc
 from edge_ldp.ratio import Ratio
 from edge_ldp.service.health import OK
 from edge_ldp.service.home_time import home_time, local
@@ -36,9 +38,19 @@ Vitals = tuple[str, Mapping[str, int | None]]
 
 
 class Household:
-    """What one home's page is made of. `vitals`: health and ages of the agent at this moment."""
+    """What one home's page is made of. `vitals`: health and ages of the agent at this moment.
 
-    def __init__(self, device: Device, record: LeftRecord, vitals: Callable[[], Vitals]) -> None:
+    `month`: what the fleet tells of this home's group.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        record: LeftRecord,
+        vitals: Callable[[], Vitals],
+        month: Callable[[], GroupMonth | None] = lambda: None,
+    ) -> None:
+        self._month = month
         self._device = device
         self._record = record
         self._vitals = vitals
@@ -183,6 +195,8 @@ class Household:
             from agent.page.of_sums import running_periods  # noqa: PLC0415 (memory: who has sums)
 
             yield from running_periods(config, now_s)
+        if (month := self._month()) is not None:
+            yield f"your group, {month.group}", _month_text(month, span(config.slot_seconds))
 
     def _warnings(self) -> Iterator[str]:
         """Yield what somebody has to know, worst first."""
@@ -227,6 +241,16 @@ class Household:
 def plan_file(stream: str, epoch: int) -> str:
     """Return what a plan's files are called."""
     return f"{stream}-{epoch}"
+
+
+def _month_text(month: GroupMonth, slot: str) -> str:
+    days = " to ".join(f"{utc(at):%Y-%m-%d}" for at in (month.from_s, month.to_s - 1))
+    told = [
+        f"{one.stream}, mean of {counted(one.homes, 'home')}: {one.mean:,} {one.unit}"
+        f"{f' in each {slot}' if one.unit.endswith('h') else ''}, give or take {one.within:,}"
+        for one in month.streams
+    ]
+    return f"{days}: {'; '.join(told)}. The fleet's word: nothing here can check it"
 
 
 def _so_far(since_s: int | None, now_s: int) -> str:

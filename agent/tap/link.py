@@ -22,9 +22,11 @@ from agent.tap.messages import (
     availability_topic,
     discovery,
     local_readings,
+    month_messages,
     states,
 )
 from edge_ldp.entropy import system_draw
+from edge_ldp.protocol.group_month import GroupMonth
 from edge_ldp.service.backoff import backoff_s, unhurried
 from edge_ldp.service.mqtt import Broker, Link, LinkLostError, Message, RefusedError, open_link
 
@@ -50,12 +52,20 @@ class TapLink:
 class Tap:
     """Publishes the newest readings of a meter to the household's own broker, until cancelled.
 
-    `outgoing_peer` says to whom the outgoing link speaks, or None while nobody knows.
+    `outgoing_peer` says to whom the outgoing link speaks, or None while nobody knows; `month` what
+    the fleet tells of this home's group.
     """
 
     def __init__(
-        self, config: AgentConfig, password: str | None, outgoing_peer: Callable[[], Peer | None]
+        self,
+        config: AgentConfig,
+        password: str | None,
+        outgoing_peer: Callable[[], Peer | None],
+        month: Callable[[], GroupMonth | None] = lambda: None,
     ) -> None:
+        self._month = month
+        self._compared = [one.name for one in config.streams] if config.device.group else []
+        self._told: tuple[LocalMessage, ...] = ()
         assert config.tap is not None  # noqa: S101 (made for a [tap] table only)
         self._table: TapTable = config.tap
         self._device = config.device.id
@@ -97,6 +107,7 @@ class Tap:
             self._check_peer(link.peer)
             await out.send(availability(self._device, ONLINE))
             self._known.clear()
+            self._told = ()
             self.health = OK
             self._log_once(f"tap: raw readings go to {self._broker.endpoint}, as [tap] asks")
             while True:
@@ -115,6 +126,10 @@ class Tap:
             self._known.add(quantity)
         for message in states(self._device, newest.values()):
             await out.send(message)
+        told = month_messages(self._device, self._compared, self._month(), self._table.discovery)
+        for message in told if told != self._told else ():
+            await out.send(message)
+        self._told = told
 
     async def _check_address(self) -> None:
         """Look up the tap's host, and the outgoing broker's: they must not be the same."""

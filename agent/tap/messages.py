@@ -7,10 +7,12 @@ neither side imports the other. Topics and payloads: Home Assistant's MQTT disco
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from agent.meters.reading import UNITS, Telegram
+from edge_ldp.protocol.group_month import GroupMonth
+from edge_ldp.protocol.utc import utc
 from edge_ldp.version import __version__
 
 ONLINE, OFFLINE = "online", "offline"
@@ -103,21 +105,60 @@ def discovery(device: str, reading: LocalReading, prefix: str, interval_s: float
     A sensor that was not renewed for six intervals counts as unavailable.
     """
     quantity, (device_class, state_class) = reading.quantity, _KINDS[reading.kind]
-    name = f"edge-ldp-{device}"
-    text = json.dumps(
+    return _sensor(
+        device,
+        quantity,
+        prefix,
         {
             "name": quantity.replace("_", " ").capitalize(),
-            "unique_id": f"{name}-{quantity}",
-            "state_topic": _state_topic(device, quantity),
             "unit_of_measurement": reading.unit,
             "device_class": device_class,
             "state_class": state_class,
-            "availability_topic": availability_topic(device),
             "expire_after": max(LEAST_EXPIRE_S, int(EXPIRE_INTERVALS * interval_s)),
-            "device": {"identifiers": [name], "name": f"Meter {device}"},
-            "origin": {"name": "edge-ldp", "sw_version": __version__},
-        }
+        },
     )
+
+
+def month_messages(
+    device: str, streams: Iterable[str], month: GroupMonth | None, prefix: str
+) -> tuple[LocalMessage, ...]:
+    """Return a sensor and its state, retained, of each stream's mean in this home's group.
+
+    Of a stream of which nothing is told both are cleared.
+    """
+    told = {one.stream: one for one in month.streams} if month is not None else {}
+    found = []
+    for stream in streams:
+        quantity, one = f"group_{stream}", told.get(stream)
+        kind, text = None, ""
+        if month is not None and one is not None:
+            days = [f"{utc(at):%Y-%m-%d}" for at in (month.from_s, month.to_s - 1)]
+            facts = {"from": days[0], "to": days[1], **one._asdict()}
+            text = json.dumps(facts)
+            kind = {
+                "name": f"{stream} of group {month.group}, last month",
+                "unit_of_measurement": one.unit,
+                "value_template": "{{ value_json.mean if value_json is defined else none }}",
+                "json_attributes_topic": _state_topic(device, quantity),
+            }
+        found.append(_sensor(device, quantity, prefix, kind))
+        found.append(LocalMessage(_state_topic(device, quantity), text, retain=True))
+    return tuple(found)
+
+
+def _sensor(
+    device: str, quantity: str, prefix: str, kind: Mapping[str, object] | None
+) -> LocalMessage:
+    """Return what makes a sensor of Home Assistant, or (None) takes it away."""
+    name = f"edge-ldp-{device}"
+    common = {
+        "unique_id": f"{name}-{quantity}",
+        "state_topic": _state_topic(device, quantity),
+        "availability_topic": availability_topic(device),
+        "device": {"identifiers": [name], "name": f"Meter {device}"},
+        "origin": {"name": "edge-ldp", "sw_version": __version__},
+    }
+    text = "" if kind is None else json.dumps({**kind, **common})
     return LocalMessage(f"{prefix}/sensor/{name}/{quantity}/config", text, retain=True)
 
 

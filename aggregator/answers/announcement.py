@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import to_builtins
 from msgspec.structs import asdict
 
+from aggregator.answers.group_months import group_months
 from aggregator.answers.load_lookup import whole_spans
 from aggregator.answers.local_time import Spans
 from aggregator.answers.lookup import read_counted, read_facts
@@ -59,8 +60,9 @@ class AnnouncedAnswer(AnswerPart, frozen=True, kw_only=True):
     retired stream. A message of a stream: v, stream, unit, slot_seconds; hour and day, the last
     ones that have been over for [announce] delay_s, a day being one of [query] zone: since_s,
     until_s (UTC), and what `query` answers for that range as `whole`; sums: of the last period of
-    which homes sent sums, as of `query`, null without any. Others are for Home
-    Assistant's MQTT discovery.
+    which homes sent sums, as of `query`, null without any. A message of a group (groups=true): v,
+    group, from_s, to_s, the last month that is closed; streams[]: stream, unit, mean and within
+    (95 %) in whole units, homes. Others are for Home Assistant's MQTT discovery.
     """
 
     fleet: str
@@ -76,6 +78,16 @@ def announcements(
     for stream in config.streams:
         for where, message in _messages(reader, config, table, stream, now_s).items():
             found[where] = None if stream.id in retired else message
+    return AnnouncedAnswer(fleet=config.fleet, announced=found)
+
+
+def announced_groups(reader: Reader, config: AggregatorConfig, now_s: int) -> AnnouncedAnswer:
+    """Return the same of groups, by the topics that their homes read."""
+    months = group_months(reader, config, now_s)
+    found = {
+        topic(config.fleet, "group", name): json.loads(month.to_json()) if month.streams else None
+        for name, month in months.items()
+    }
     return AnnouncedAnswer(fleet=config.fleet, announced=found)
 
 

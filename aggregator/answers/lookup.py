@@ -131,24 +131,29 @@ def read_counted(  # noqa: PLR0913, PLR0917 (what is asked for)
     last: int,
     group: int | None = None,
     by: Grouping = WHOLE,
+    *,
+    every: PlannedCounts | None = None,
 ) -> PlannedCounts:
     """Return the counts of a stream in the buckets first..last, of all or of one group.
 
     Counts are added up as far as an answer grouped `by` allows, a fraction of the work for a year.
-    What is held of devices in quarantine is not in it.
+    What is held of devices in quarantine is not in it. `every`: the same of all devices, where it
+    was read before.
     """
     plans = read_plans(reader, stream)
     begin = _first_streamed(reader, stream, plans, first, last)
     rows = reader.summed(stream.id, first, last, group, part_of(stream, by, begin))
-    within = None
-    if group is not None:
+    within = every.rows if every else None
+    if group is not None and within is None:
         within = reader.summed(stream.id, first, last, None, part_of(stream, WHOLE, begin))
     return PlannedCounts(
         plans,
         rows,
         read_presence(reader, stream, first, last, group),
         read_beside(reader, stream, first, last, group),
-        read_weights(reader, stream, within or rows, max(first, begin), last),
+        every.weights
+        if every
+        else read_weights(reader, stream, within or rows, max(first, begin), last),
         within,
     )
 

@@ -129,7 +129,7 @@ class Answer:
 
     `spread`: how much the groups' tails differ beyond their noise, unit; `unseen`: how much they
     could without showing (None: each group stands by its own surveys). `leaves_few`: it is withheld
-    for the devices that the group leaves out. `untold`: see `Weights`.
+    for the devices that the group leaves out. `untold`: see `Weights`. `cell`: who reported.
     """
 
     whole: Figures
@@ -141,6 +141,7 @@ class Answer:
     unseen: float | None = None
     leaves_few: bool = False
     untold: float = 0.0
+    cell: Reported = field(default_factory=Reported)
 
     @property
     def density(self) -> Density | None:
@@ -261,6 +262,7 @@ def answer(
         unseen=found.unseen if np.isfinite(found.unseen) else None,
         leaves_few=not is_told and is_crowd(replace(all_of_it, beside=NOBODY), facts.least),
         untold=facts.weights.untold,
+        cell=all_of_it,
     )
 
 

@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from aggregator.answers.announcement import AnnouncedAnswer, announced_text, announcements
+from aggregator.answers.announcement import (
+    AnnouncedAnswer,
+    announced_groups,
+    announced_text,
+    announcements,
+)
 from aggregator.answers.audit import AuditAnswer, audit_text, read_audit
 from aggregator.answers.check_view import CheckAnswer, TriedPart, check_answer, check_text
 from aggregator.answers.completeness import (
@@ -149,13 +154,17 @@ def audit(args: argparse.Namespace, config: AggregatorConfig, reader: Reader) ->
     return Shown(view, lambda: note + audit_text(view, zone))
 
 
-def announced(_args: argparse.Namespace, config: AggregatorConfig, reader: Reader) -> Shown:
+def announced(args: argparse.Namespace, config: AggregatorConfig, reader: Reader) -> Shown:
     """Show what [announce] publishes at this moment; nothing is sent."""
-    table = config.announce or AnnounceTable()
-    view = announcements(reader, config, table, int(make_clock(config).now()))
+    table, now_s = config.announce or AnnounceTable(), int(make_clock(config).now())
+    if args.groups:
+        view = announced_groups(reader, config, now_s)
+    else:
+        view = announcements(reader, config, table, now_s)
     warnings = []
-    if config.announce is None:
-        warnings = ["nothing is published: [announce] is not there; this is what it would be"]
+    if config.announce is None or (args.groups and not table.groups):
+        missing = "groups = true in [announce]" if args.groups else "[announce]"
+        warnings = [f"nothing is published: {missing} is not there; this is what it would be"]
     return Shown(view, lambda: announced_text(view), warnings=warnings)
 
 
@@ -194,7 +203,9 @@ def add(commands: Commands) -> None:
     parser = add_question(commands, theta, ThetaAnswer)
     parser.add_argument("--stream", help="its name; the first one unless given")
     add_zone(parser)
-    add_question(commands, announced, AnnouncedAnswer)
+    parser = add_question(commands, announced, AnnouncedAnswer)
+    groups = "each group's last closed month instead, as its homes may see it"
+    parser.add_argument("--groups", action="store_true", help=groups)
     parser = add_question(commands, audit, AuditAnswer)
     parser.add_argument("--since", type=time, help="from here on: ISO 8601 or seconds")
     add_zone(parser)

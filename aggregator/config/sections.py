@@ -194,6 +194,7 @@ class AnnounceTable:
 
     Every `interval_s` the last hour and the last day that have been over for `delay_s`.
     `discovery`: the prefix under which Home Assistant looks for sensors; without it, not told.
+    `groups`: each day every group's last closed month, for its own homes.
     """
 
     interval_s: Annotated[int, Range(ge=10, le=DAY_S)] = 900
@@ -201,6 +202,7 @@ class AnnounceTable:
     discovery: Annotated[str, Form(r"[A-Za-z0-9/_-]{1,64}", "a topic, as homeassistant")] | None = (
         None
     )
+    groups: bool = False
 
     def sensor_topic(self, fleet: str, sensor: str) -> str:
         """Return where Home Assistant is told of a sensor of the fleet; `discovery` is given."""

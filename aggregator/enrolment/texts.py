@@ -192,6 +192,7 @@ def access_list(new: NewFleet) -> str:
         *_rights(AGGREGATOR, at, up="read", receipt="write", plan="readwrite"),
         f"topic write {at}/presence/+",
         f"topic write {at}/sum/+",
+        f"topic write {at}/group/+",
         f"topic write homeassistant/sensor/edge-ldp-{new.fleet}/+/config",
     ]
     if new.clock is not None:
@@ -204,6 +205,7 @@ def access_list(new: NewFleet) -> str:
         f"pattern read {at}/receipt/%u",
         f"pattern read {at}/plan/+",
         f"pattern read {at}/presence/+",
+        f"pattern read {at}/group/+",
         "",
     ]
     return "\n".join(lines)

@@ -18,6 +18,7 @@ from edge_ldp.service.broker import RefusedError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from aggregator.config import AnnounceTable
     from aggregator.courier.courier import AnyLink
     from edge_ldp.service.clock import Clock
 
@@ -30,17 +31,21 @@ class _NotMadeError(AggregatorError):
     """The command that makes the messages failed; the text is its last word."""
 
 
-async def announce(link: AnyLink, file: str, interval_s: float, clock: Clock) -> None:
-    """Publish what the command `announced` says, again and again, until cancelled.
+async def announce(link: AnyLink, file: str, table: AnnounceTable, clock: Clock) -> None:
+    """Publish what the command `announced` says, again and again, until cancelled; groups daily.
 
     What cannot be read, or is refused by the broker, is told of and tried again: only a lost link
     ends it.
     """
     warned: list[str] = []
+    day = -1  # of which groups were told
     while True:
-        troubles = []
+        troubles, today = [], int(clock.now()) // 86_400
         try:
-            made = await _made(file)
+            made = {**await _made(file)}
+            if table.groups and today != day:
+                made |= await _made(file, "--groups")
+                day = today
         except _NotMadeError as exc:
             made, troubles = {}, [str(exc)]
         for topic, message in made.items():
@@ -52,13 +57,13 @@ async def announce(link: AnyLink, file: str, interval_s: float, clock: Clock) ->
         if troubles and troubles != warned:
             _log.warning("sums are not announced: %s", troubles[0])
         warned = troubles
-        await clock.sleep(interval_s)
+        await clock.sleep(table.interval_s)
 
 
-async def _made(file: str) -> Mapping[str, Mapping[str, object] | None]:
+async def _made(file: str, *more: str) -> Mapping[str, Mapping[str, object] | None]:
     """Return the messages by topic, made by a process of its own: it takes a core for seconds."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable, *COMMAND, file, stdout=PIPE, stderr=PIPE
+        sys.executable, *COMMAND, file, *more, stdout=PIPE, stderr=PIPE
     )
     try:
         with suppress(OSError):

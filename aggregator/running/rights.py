@@ -109,6 +109,7 @@ async def try_rights(trial: Trial, link: Link) -> list[Finding]:
 async def _try_publishing(config: AggregatorConfig, link: Link) -> list[Finding]:
     """Send nothing where plans and receipts go, under a name that no device and no stream has."""
     kinds = ["plan", "receipt", "presence", *(["sum"] if config.announce else [])]
+    kinds += ["group"] if config.announce and config.announce.groups else []
     names = {f"{kind}s": topic(config.fleet, kind, own_name()) for kind in kinds}
     if config.announce and config.announce.discovery:
         names["sensors"] = config.announce.sensor_topic(config.fleet, own_name())

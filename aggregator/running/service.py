@@ -244,7 +244,7 @@ class Service:
                     group.create_task(self._lead(link), name="plans")
                     group.create_task(do_chores(self._keeper, self._chores), name="chores")
                     if (table := self._config.announce) is not None:
-                        sums = announce(link, self._file, table.interval_s, self._clock)
+                        sums = announce(link, self._file, table, self._clock)
                         group.create_task(sums, name="sums")
                     if self._election.is_shared:
                         group.create_task(self._receive_statuses(), name="statuses")

@@ -45,7 +45,7 @@ def check_name(what: str, name: str) -> str:
 
 
 def topic(fleet: str, kind: str, name: str) -> str:
-    """Return a topic: report, stream, receipt, status (name: device), plan, sum (stream), presence.
+    """Return a topic: report, stream, receipt, status (name: device), plan, sum (stream), group.
 
     `name` may be "+" in a subscription.
     """

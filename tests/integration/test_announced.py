@@ -2,17 +2,29 @@
 
 import asyncio
 import json
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from aggregator.config import load_config
+from edge_ldp.service.clock import Clock
 from edge_ldp.service.mqtt import Broker, open_link
-from tests.aggregator.console.small_fleet import END_S, Fleet, add_plans, add_reports, make_fleet
+from tests.aggregator.console.small_fleet import (
+    DAY_S,
+    END_S,
+    Fleet,
+    add_plans,
+    add_reports,
+    make_fleet,
+)
 from tests.forked import Forked
+from tests.integration.agent_bench import Agent
 from tests.integration.conftest import OPEN, RealBroker
 
 PATIENCE_S = 300
+LATER_S = END_S + 60 * DAY_S  # the month of END_S is closed
+ALONE = {"north": 12}
 SUM = "edge-ldp/v1/demo/sum/power"
 PLAN = "edge-ldp/v1/demo/plan/power"
 HOUR, DAY = (f"homeassistant/sensor/edge-ldp-demo/power-{part}/config" for part in ("hour", "day"))
@@ -31,10 +43,23 @@ def running(fleet: Fleet) -> Iterator[Path]:
         assert process.wait(PATIENCE_S) == 0
 
 
-def fleet_at(place: Path, broker: RealBroker, more: str) -> Fleet:
-    """Return a fleet of 12 homes, whose clock stands still, and whose broker this one is."""
+class Neighbour(Agent):
+    """An agent of the fleet, in a group of it, with a tap; its meter is gone."""
+
+    def __init__(self, directory: Path, broker: RealBroker, tap: RealBroker, group: str) -> None:
+        tables = f'[tap]\nhost = "{tap.host}"\nport = {tap.port}\nallow_plaintext = true\n'
+        clock = Clock(LATER_S, time.time(), 1.0)
+        name = f"in-{group}"
+        super().__init__(directory, broker, clock, name, tables=tables + "interval_s = 1\n")
+        text = self.config.read_text().replace('fleet = "street"', 'fleet = "demo"')
+        text = text.replace("[broker]", f'group = "{group}"\n[broker]', 1)
+        self.config.write_text(text)
+
+
+def fleet_at(place: Path, broker: RealBroker, more: str, homes: dict[str, int] = ALONE) -> Fleet:
+    """Return a fleet, of 12 homes unless told, on this broker; its clock stands still."""
     fleet = make_fleet(place)
-    add_reports(fleet, add_plans(fleet, 2), {"north": 12}, 2)
+    add_reports(fleet, add_plans(fleet, 2), homes, 2)
     host = 'host = "127.0.0.1"\n'
     text = fleet.file.read_text().replace(host, f"{host}port = {broker.port}\n", 1)
     fleet.file.write_text(text.replace("[console]", f"{more}[console]"))
@@ -50,7 +75,8 @@ async def retained(broker: RealBroker, topics: Sequence[str]) -> dict[str, bytes
         async with asyncio.timeout(PATIENCE_S):
             while not set(topics) <= set(found):
                 message = await link.receive()
-                found[message.topic] = message.payload
+                if message.payload:  # nothing stands at a topic that is cleared
+                    found[message.topic] = message.payload
     finally:
         await link.close()
     return found
@@ -78,6 +104,38 @@ async def test_without_the_table_nothing_is_announced(broker: RealBroker, tmp_pa
         await retained(broker, [PLAN])  # begun in the same moment as announcing would be
     found = set(await retained(broker, [PLAN]))
     assert {topic for topic in found if "/presence/" not in topic} == {PLAN}
+
+
+async def test_a_groups_month_reaches_the_taps_of_its_homes_alone_AGG_44_NET_31(
+    broker: RealBroker, make_broker: Callable[[str], RealBroker], tmp_path: Path
+) -> None:
+    fleet = fleet_at(
+        tmp_path, broker, ANNOUNCE + "groups = true\n", {"north": 12, "west": 11, "south": 3}
+    )
+    text = fleet.file.read_text().replace(f"origin_s = {END_S}", f"origin_s = {LATER_S}")
+    fleet.file.write_text(text)
+    own, other = make_broker(OPEN), make_broker(OPEN)
+    homes = [Neighbour(tmp_path / "a", broker, own, "north")]
+    homes.append(Neighbour(tmp_path / "b", broker, other, "west"))
+    north, west = (f"edge-ldp/v1/demo/group/{name}" for name in ("north", "west"))
+    with running(fleet):
+        told = json.loads((await retained(broker, [north]))[north])
+        for home in homes:
+            home.start()
+        try:
+            shown = await retained(own, ["edge-ldp-tap/in-north/group_power"])
+            await retained(other, ["edge-ldp-tap/in-west/availability"])
+        finally:
+            for home in homes:
+                assert home.end() == 0
+    assert west not in await retained(broker, [north])
+    facts = json.loads(shown["edge-ldp-tap/in-north/group_power"])
+    (mean,) = told["streams"]
+    assert mean["homes"] == 12
+    assert {name: facts[name] for name in mean} == mean
+    assert not any(
+        "group_" in topic for topic in await retained(other, ["edge-ldp-tap/in-west/availability"])
+    )
 
 
 async def test_a_broker_that_refuses_is_said_and_stops_nothing_else(tmp_path: Path) -> None:

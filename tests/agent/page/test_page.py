@@ -10,16 +10,19 @@ import pytest
 from agent.claims.batches import Batch, Key
 from agent.link.uplink import Vitals
 from agent.page.facts import Counts, LeftReport, days_of, spans_of
+from agent.page.gather import Household
 from agent.page.html import message_html, page_html
 from agent.page.left import CODE, SUM, LeftItem
 from agent.page.picture import picture
 from edge_ldp.certify.verdict import judge_file
 from edge_ldp.device.sums_frame import SumsFrame, encode_sums
+from edge_ldp.protocol.group_month import GroupMean
 from edge_ldp.protocol.messages import parse_receipt
 from tests.agent.page.at_home import at_home
 from tests.agent.samples import T0, make_plan
 from tests.agent.state.device_bench import receipt
 from tests.agent.summed import BOTH
+from tests.edge_ldp.protocol.test_group_month import MONTH
 
 DAY_S = 86_400
 MIDNIGHT = T0 // DAY_S * DAY_S
@@ -95,6 +98,20 @@ def test_what_the_aggregator_refused_is_told_apart(tmp_path: Path) -> None:
     said = "The aggregator refused 2 reports of this home for good: ask its operator."
     assert facts.warnings == (said,)
     assert dict(facts.standing)["refused"] == "2 reports of those confirmed, ever"
+
+
+def test_what_the_fleet_tells_of_the_group_stands_there_as_its_word(tmp_path: Path) -> None:
+    bench = at_home(tmp_path / "s.db")
+    assert "your group" not in page_html(bench.household.facts())
+    energy = GroupMean("energy_import", "Wh", -9, 1, 1)
+    month = MONTH._replace(streams=(MONTH.streams[0], energy))
+    told = Household(bench.device, bench.record, lambda: bench.vitals, lambda: month).facts()
+    said = (
+        "2026-12-01 to 2026-12-31: power, mean of 12 homes: 410 W, give or take 40; energy_import, "
+        "mean of 1 home: -9 Wh in each 15 min, give or take 1. The fleet's word: nothing here can "
+        "check it"
+    )
+    assert dict(told.standing)["your group, north"] == said
 
 
 def test_PRV_28_whatever_a_name_or_a_word_holds_it_is_text(tmp_path: Path) -> None:

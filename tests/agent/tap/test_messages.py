@@ -24,6 +24,7 @@ from agent.tap.messages import (
     availability,
     discovery,
     local_readings,
+    month_messages,
     states,
 )
 from edge_ldp.device.errors import EdgeLdpError
@@ -34,6 +35,7 @@ from edge_ldp.protocol.released import FIRST_SUMS_KEY
 from firmware_stubs.meters.telegram import full_p1_telegram
 from tests.agent.samples import DEVICE, FLEET, config_text
 from tests.edge_ldp.device.test_sums import FRAME as SUMS
+from tests.edge_ldp.protocol.test_group_month import MONTH
 
 VALUE = 314_159
 TELEGRAM = Telegram("E01", None, (Reading("power", VALUE), Reading("energy_import", 5)))
@@ -117,6 +119,25 @@ def test_SER_36_the_tap_shows_what_a_p1_port_shows() -> None:
         assert json.loads(message.text)["unit_of_measurement"] == reading.unit
     (plain,) = (e for e in P1Meter().feed(data) if isinstance(e, Telegram))
     assert (plain.beside, plain) == ((), replace(telegram, beside=()))
+
+
+def test_a_groups_month_is_a_sensor_with_its_doubt_and_goes_when_nothing_is_told_NET_31() -> None:
+    told = month_messages("home-7", ["power", "gas"], MONTH, "homeassistant")
+    assert [one.retain for one in told] == [True] * 4
+    sensor, state, *cleared = told
+    said = json.loads(sensor.text)
+    assert sensor.topic == "homeassistant/sensor/edge-ldp-home-7/group_power/config"
+    assert said["state_topic"] == said["json_attributes_topic"] == state.topic
+    assert "power" in said["name"]
+    assert "north" in said["name"]
+    facts = json.loads(state.text)
+    assert facts["mean"] == 410
+    assert (facts["within"], facts["homes"]) == (40, 12)
+    assert (facts["from"], facts["to"]) == ("2026-12-01", "2026-12-31")
+    assert [one.text for one in cleared] == ["", ""]  # of gas, and of all without a message
+    gone = month_messages("home-7", ["power", "gas"], None, "homeassistant")
+    assert [(one.topic, one.text) for one in gone] == [(one.topic, "") for one in told]
+    assert month_messages("home-7", [], MONTH, "homeassistant") == ()
 
 
 def test_no_representation_shows_a_reading_PRV_03() -> None:
