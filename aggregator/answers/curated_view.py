@@ -123,19 +123,14 @@ def ranges(
 
     A slot belongs to the group in which it begins: an hour of UTC, a day or week of the zone.
     """
-    if first >= end:
-        return
-    if by == "none":
-        yield first, end
-        return
     seconds = design.slot_seconds
-    at = first
-    while at < end:
-        at_s = at * seconds
-        end_s = (at_s // HOUR_S + 1) * HOUR_S if by == "hour" else period(zone, by, at_s)[1]
+    while first < end:
+        at_s, end_s = first * seconds, end * seconds
+        if by != "none":
+            end_s = (at_s // HOUR_S + 1) * HOUR_S if by == "hour" else period(zone, by, at_s)[1]
         until = min(end, -(-end_s // seconds))
-        yield at, until
-        at = until
+        yield first, until
+        first = until
 
 
 class CuratedStream(NamedTuple):

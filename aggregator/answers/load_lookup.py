@@ -8,12 +8,7 @@ from typing import TYPE_CHECKING
 
 from aggregator.answers.load_curve import load_curve
 from aggregator.answers.local_time import DAYS, LATEST_S, Grouping, Spans, offset_s
-from aggregator.answers.lookup import (
-    LAST_BUCKET,
-    read_beside,
-    read_plans,
-    read_presence,
-)
+from aggregator.answers.lookup import LAST_BUCKET, read_beside, read_plans, read_presence
 from aggregator.answers.query import WHOLE, first_streamed
 from aggregator.counting.reporters import united
 from aggregator.counting.retention import DAY_S, GONE, HOUR_S, SUMMED, spans
@@ -21,20 +16,14 @@ from aggregator.counting.tally import rows_of
 from edge_ldp.protocol.utc import utc
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    import numpy as np
-    from numpy.typing import NDArray
+    from collections.abc import Iterable
 
     from aggregator.answers.load_curve import LoadCurve
     from aggregator.config import StreamTable
     from aggregator.counting.retention import RolledUp
-    from aggregator.counting.tally import CountRows, Tally
+    from aggregator.counting.tally import Tally
     from aggregator.store.contract import Reader
     from aggregator.store.rows import SumsRow
-    from edge_ldp.protocol.plan import Plan
-
-    Ints = NDArray[np.int64]
 
 NAMES = {HOUR_S: "hours of UTC", DAY_S: "days"}
 
@@ -48,74 +37,39 @@ def read_load_curve(  # noqa: PLR0913 (what is asked for)
     *,
     by: str = "hour",
     zone: tzinfo = UTC,
+    tally: Tally | None = None,
 ) -> LoadCurve:
     """Return the curve of the hours, days or weeks that buckets first..last touch, of one moment.
 
     As for `answer`, devices count from the first stream report on, here from its hour: before it
-    there are surveys. Raises StoreError, CountsError, RowError.
+    there are surveys. `tally`: counts of a replay in place of the store's; the rest is as it says.
+    Raises StoreError, CountsError, RowError.
     """
     of = Spans(stream, by, zone)
     first, last = _widened(first, last, of)
     with reader.snapshot():
         summed = reader.rolled_up(stream.id).until.get(SUMMED, 0)
-        kept = [
-            row
-            for row in reader.sums(stream.id, first, min(last, summed - 1))
-            if group in (None, row.group)
-        ]
+        sums = reader.sums(stream.id, first, min(last, summed - 1))
+        kept = [row for row in sums if group in (None, row.group)]
         rows = reader.counts(stream.id, max(first, summed), last, group)
-        return _curve(reader, of, first, last, group, kept, rows)
+        if tally is not None:
+            who = {**_reporters(kept), **rows.reporters}
+            rows, kept = replace(rows_of(tally, stream.id, first, last), reporters=who), []
+        plans = read_plans(reader, stream)
+        begin = kept[0].bucket if kept else first_streamed(plans, rows)
+        begin = max(first, begin - begin % spans(stream)[0])  # hours' sums are of whole hours
+        presence = read_presence(reader, stream, begin, last, group)
+        beside = read_beside(reader, stream, begin, last, group)
+        slots = reader.device_slots(stream.id, begin, last)
+        return load_curve(plans, kept, rows, presence, of, beside, slots)
 
 
-def replayed_curve(  # noqa: PLR0913 (what is asked for)
-    reader: Reader,
-    stream: StreamTable,
-    tally: Tally,
-    first: int,
-    last: int,
-    *,
-    group: int | None = None,
-    by: str = "hour",
-    zone: tzinfo = UTC,
-) -> LoadCurve:
-    """Return the same from other counts, those of a replay; plans and presence are the store's."""
-    of = Spans(stream, by, zone)
-    first, last = _widened(first, last, of)
-    rows = rows_of(tally, stream.id, first, last)
-    rows = replace(rows, reporters=_reporters(reader, stream, first, last, group))
-    return _curve(reader, of, first, last, group, [], rows)
-
-
-def _curve(  # noqa: PLR0913, PLR0917 (what was read)
-    reader: Reader,
-    of: Spans,
-    first: int,
-    last: int,
-    group: int | None,
-    kept: Sequence[SumsRow],
-    rows: CountRows,
-) -> LoadCurve:
-    """Return the curve of sums and counts; plans, presence and who is beside are the store's."""
-    stream = of.stream
-    plans = read_plans(reader, stream)
-    begin = max(first, _first_hour(stream, plans, kept, rows))
-    presence = read_presence(reader, stream, begin, last, group)
-    beside = read_beside(reader, stream, begin, last, group)
-    slots = reader.device_slots(stream.id, begin, last)
-    return load_curve(plans, kept, rows, presence, of, beside, slots)
-
-
-def _reporters(
-    reader: Reader, stream: StreamTable, first: int, last: int, group: int | None
-) -> dict[int, bytes]:
-    """Return who reported by hour, or bucket of hours still open: the same as in an archive."""
-    summed = reader.rolled_up(stream.id).until.get(SUMMED, 0)
+def _reporters(kept: Iterable[SumsRow]) -> dict[int, bytes]:
+    """Return who reported, by hour."""
     found: dict[int, list[bytes]] = {}
-    for row in reader.sums(stream.id, first, min(last, summed - 1)):
-        if group in (None, row.group):
-            found.setdefault(row.bucket, []).append(bytes(row.reporters))
-    later = reader.counts(stream.id, max(first, summed), last, group).reporters
-    return {**{bucket: united(sets) for bucket, sets in found.items()}, **later}
+    for row in kept:
+        found.setdefault(row.bucket, []).append(bytes(row.reporters))
+    return {bucket: united(sets) for bucket, sets in found.items()}
 
 
 def whole_spans(
@@ -211,17 +165,6 @@ def _widened(first: int, last: int, of: Spans) -> tuple[int, int]:
     latest = LATEST_S // of.stream.bucket_s
     begin, _ = of.at(min(max(0, first), latest))
     return begin, LAST_BUCKET if last >= latest else of.at(max(-1, last))[1] - 1
-
-
-def _first_hour(
-    stream: StreamTable,
-    plans: Mapping[int, Plan],
-    kept: Sequence[SumsRow],
-    rows: CountRows,
-) -> int:
-    """Return the first bucket of the first hour with stream reports: hours' sums are of these."""
-    bucket = kept[0].bucket if kept else first_streamed(plans, rows)
-    return bucket - bucket % spans(stream)[0]
 
 
 def _time(bucket: int, stream: StreamTable) -> str:

@@ -218,16 +218,11 @@ def read_facts(
     length = stream.bucket_slots
     mine = _records(reader, stream, group)
     return Facts(
-        plans=counted.plans,
-        rows=counted.rows,
-        presence=counted.presence,
+        **counted._asdict(),
         spans=_spans(mine, length),
         enrolled=_enrolled(reader, config, group),
         least=config.query.min_devices,
-        beside=counted.beside,
         records=mine,
-        weights=counted.weights,
-        within=counted.within,
     )
 
 

@@ -190,7 +190,8 @@ def read_sums_answer(  # noqa: PLR0913 (what is asked for)
     for when, taken in _by_period(every).items():
         figures = asked.figures(taken, left.get(when, ()))
         kept += [] if figures.withheld else taken
-        periods.append(_period(figures, *when, zone))
+        from_, to = (iso(at_s, zone) for at_s in when)
+        periods.append(SumPeriod.of(figures, from_s=when[0], to_s=when[1], from_=from_, to=to))
     odd = len(totals) - len(fits)
     told = f"sums over slots of another length than {stream.slot_seconds} s are left out: "
     return SumsAnswer(
@@ -338,16 +339,6 @@ def _by_period(taken: Iterable[_Taken]) -> dict[tuple[int, int], list[_Taken]]:
     return found
 
 
-def _period(figures: SumFigures, first_s: int, end_s: int, zone: tzinfo) -> SumPeriod:
-    return SumPeriod(
-        **asdict(figures),
-        from_s=first_s,
-        to_s=end_s,
-        from_=iso(first_s, zone),
-        to=iso(end_s, zone),
-    )
-
-
 def _parts(asked: _Asking, taken: Collection[_Taken]) -> list[SumPart]:
     """Return the parts of the day, of the finest layout that there is."""
     finest = max(((one.layout.cells, -one.layout.offset_s) for one in taken), default=(1, 0))
@@ -359,9 +350,8 @@ def _parts(asked: _Asking, taken: Collection[_Taken]) -> list[SumPart]:
     for cell in range(cells):
         part = [one.part(cell) for one in mine]
         begin = (cell * DAY_S // cells - before_s) % DAY_S
-        end = begin + DAY_S // cells
-        figures = asdict(asked.figures(part, ()))
-        found.append(SumPart(**figures, from_day_s=begin, to_day_s=end))
+        times = {"from_day_s": begin, "to_day_s": begin + DAY_S // cells}
+        found.append(SumPart.of(asked.figures(part, ()), **times))
     return found
 
 

@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from aggregator.answers.curve_answer import curve_answer, curve_text
-from aggregator.answers.load_lookup import replayed_curve
+from aggregator.answers.load_lookup import read_load_curve
 from aggregator.answers.local_time import GROUPINGS, LENGTHS, Grouping
 from aggregator.answers.lookup import (
     LAST_BUCKET,
@@ -338,8 +338,8 @@ def _answer(  # noqa: PLR0913, PLR0917 (what was counted, of whom, and who asks)
         estimated = estimated_view(facts.plans, facts.rows, args.estimator, facts.weights)
     if args.curve is None:
         return answered, None, estimated
-    curve = replayed_curve(
-        reader, stream, tally, first, last, group=group, by=args.curve, zone=zone
+    curve = read_load_curve(
+        reader, stream, first, last, group, by=args.curve, zone=zone, tally=tally
     )
     least = config.query.min_devices
     view = curve_answer(stream, curve, least, args.curve, zone, group=args.group)

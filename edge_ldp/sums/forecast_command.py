@@ -22,7 +22,7 @@ import numpy as np
 from edge_ldp.arguments import Parser
 from edge_ldp.device.errors import EdgeLdpError, ParameterError
 from edge_ldp.extras import pip_install
-from edge_ldp.protocol.ledger import Window, scheduled
+from edge_ldp.protocol.ledger import scheduled
 from edge_ldp.sums.forecast import DAY_S, NAMES, SHIPPED, Fleet, Forecast, forecast, splits
 from edge_ldp.sums.law import HOMES_CEILING, Law, homes_law, law_in_time, law_of
 from edge_ldp.sums.modes import QUESTIONS, choices
@@ -126,22 +126,16 @@ def _all(fleets: Sequence[Fleet], law: Law, horizon: str) -> Iterable[Forecast]:
 
 
 def _fleet(args: argparse.Namespace, homes: int) -> Fleet:
-    group = args.group
-    if group is None and homes > GROUP:
-        group = GROUP
+    reports, slots = args.window or (args.streams, 1)
+    group = GROUP if args.group is None and homes > GROUP else args.group
     return Fleet(
         homes=homes,
         days=args.days,
         epsilon=args.epsilon,
-        window=_shared(args),
+        window=scheduled(reports, slots, args.streams, max(1, DAY_S // max(1, args.slots_a_day))),
         slots_a_day=args.slots_a_day,
         group=group,
     )
-
-
-def _shared(args: argparse.Namespace) -> Window:
-    reports, slots = args.window or (args.streams, 1)
-    return scheduled(reports, slots, args.streams, max(1, DAY_S // max(1, args.slots_a_day)))
 
 
 def _law(args: argparse.Namespace) -> Law:

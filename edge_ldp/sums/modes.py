@@ -92,30 +92,27 @@ def choose(question: str, found: Forecast, law: Law) -> ModeChoice:
     if question not in QUESTIONS:
         raise ParameterError("question", f"one of {', '.join(QUESTIONS)}")
     local = _local(question, found, law)
+    sums: list[ModeRow] = []
+    if question not in ONLY_REPORTS:
+        sums = sorted(_sums(question, found.fleet, law), key=lambda row: row.half)
+    narrower = [row for row in sums if local is None or row.half < local.half]
+    leak = None if local is None else local.leak
+    fair = [row for row in narrower if leak and row.leak and row.leak.is_no_more_than(leak)]
+    best = local
     if question in ONLY_REPORTS:
         reason = "sums at home tell nothing of how values are spread"
-        return ModeChoice(question, () if local is None else (local,), local, reason)
-    sums = sorted(_sums(question, found.fleet, law), key=lambda row: row.half)
-    rows = (*([local] if local else []), *sums)
-    if not sums:
-        return ModeChoice(question, rows, local, "no layout of sums fits these days and slots")
-    narrower = [row for row in sums if local is None or row.half < local.half]
-    if not narrower:
-        return ModeChoice(question, rows, local, "reports are as good, and answer more")
-    of_reports = None if local is None else local.leak
-    if of_reports is None:
-        return ModeChoice(
-            question, rows, narrower[0], "narrower; what a home gives away: not measured"
-        )
-    fair = [row for row in narrower if row.leak and row.leak.is_no_more_than(of_reports)]
-    if fair:
-        return ModeChoice(
-            question, rows, fair[0], "narrower, and no habit shows more than in reports"
-        )
-    reason = (
-        "sums are narrower, but a habit shows more in them or was not measured: yours to choose"
-    )
-    return ModeChoice(question, rows, local, reason)
+    elif not sums:
+        reason = "no layout of sums fits these days and slots"
+    elif not narrower:
+        reason = "reports are as good, and answer more"
+    elif leak is None:
+        best, reason = narrower[0], "narrower; what a home gives away: not measured"
+    elif fair:
+        best, reason = fair[0], "narrower, and no habit shows more than in reports"
+    else:
+        reason = "sums are narrower, but a habit shows more in them or was not measured: "
+        reason += "yours to choose"
+    return ModeChoice(question, (*([local] if local else []), *sums), best, reason)
 
 
 def _local(question: str, found: Forecast, law: Law) -> ModeRow | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, NamedTuple
 
 from edge_ldp.ratio import exact_epsilon
@@ -197,12 +198,7 @@ def _view(found: Forecast) -> dict[str, object]:
         "days": fleet.days,
         "slots_a_day": fleet.slots_a_day,
         "epsilon": float(exact_epsilon(fleet.epsilon)),
-        "window": {
-            "reports": fleet.window.reports,
-            "slots": fleet.window.slots,
-            "streams": fleet.window.streams,
-            "period": fleet.window.period,
-        },
+        "window": asdict(fleet.window),
         "epsilon_a_window": float(fleet.total),
         "epsilon_a_day": fleet.a_day,
         "design_effect": fleet.effect,
@@ -212,15 +208,7 @@ def _view(found: Forecast) -> dict[str, object]:
         "horizon": found.horizon,
         "guess_right": found.guess,
         "rows": [
-            {
-                "horizon": row.horizon,
-                "homes": row.homes,
-                "strata": row.strata,
-                "reports": row.reports,
-                "half_width": row.half,
-                "percent": row.percent,
-                "few": row.few,
-            }
+            {"half_width" if name == "half" else name: one for name, one in row._asdict().items()}
             for row in found.rows
         ],
     }

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from aggregator.answers.load_curve import LoadCurve
-from aggregator.answers.load_lookup import read_load_curve, replayed_curve, whole_spans
+from aggregator.answers.load_lookup import read_load_curve, whole_spans
 from aggregator.config import AggregatorConfig, StreamTable
 from aggregator.counting.period_totals import totals_of
 from aggregator.counting.retention import DAY_S, GONE, SUMMED, spans
@@ -185,11 +185,11 @@ def test_a_curve_from_counts_of_an_archive_is_that_of_a_store_with_sums_to_the_b
         tally = counted if group is None else only_group(counted, group)
         for borders in ((0, LAST_BUCKET), (first, last)):
             kept = read_load_curve(store, stream, *borders, group, **of)
-            made = replayed_curve(store, stream, tally, *borders, group=group, **of)
+            made = read_load_curve(store, stream, *borders, group, tally=tally, **of)
             assert columns(made) == columns(kept)
             assert len(made.bucket) > 0
         if group != 0:
-            whole = replayed_curve(store, stream, tally, 0, LAST_BUCKET, group=group, **of)
+            whole = read_load_curve(store, stream, 0, LAST_BUCKET, group, tally=tally, **of)
             assert columns(whole) == before[at // 2]
     days = read_load_curve(store, stream, 0, LAST_BUCKET, by="day")
     assert days.bucket.tolist() == [(FIRST_DAY + day) * SLOTS for day in range(DAYS)]
