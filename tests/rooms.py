@@ -87,7 +87,7 @@ ROOMS = {
     ),
     "edge_ldp/poisoning": Room(
         "alarms and filters against lying devices",
-        f"edge_ldp/device edge_ldp/mechanisms edge_ldp/vectorized edge_ldp/estimate {BASE}",
+        f"edge_ldp/mechanisms edge_ldp/vectorized edge_ldp/estimate {BASE}",
         "numpy numpy.random scipy",
     ),
     "edge_ldp/continual": Room(
@@ -228,7 +228,7 @@ ROOMS = {
         " edge_ldp/sums edge_ldp/threshold edge_ldp/poisoning edge_ldp/service aggregator"
         " aggregator/config aggregator/counting aggregator/store aggregator/courier"
         f" {BASE}",
-        "numpy",
+        "numpy numpy.random",
         io="clock_jumps.py publisher.py signing.py",
     ),
     "aggregator/answers": Room(
@@ -241,7 +241,7 @@ ROOMS = {
     ),
     "aggregator/replay": Room(
         "counts anew on DuckDB or Spark",
-        "edge_ldp/protocol edge_ldp/estimate edge_ldp/poisoning aggregator"
+        "edge_ldp/protocol edge_ldp/estimate aggregator"
         f" aggregator/counting aggregator/archive aggregator/store {BASE}",
         "numpy numpy.random duckdb pyarrow pyspark py4j",
         io="counts.py duckdb_engine.py spark_engine.py",

@@ -55,7 +55,7 @@ PUBLIC = {
         PeriodLayout booked most_in_window scale_for
     """,
     "edge_ldp.poisoning": """
-        Alarm Atom Cleaned Screened alarm clean largest_shift screened
+        Alarm Atom Cleaned alarm clean largest_shift
     """,
     "edge_ldp.sums": """
         EVERY_SLOT SHIPPED Band CodeCounts Cut Epoch Fleet Forecast ForecastRow

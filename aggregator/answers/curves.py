@@ -21,7 +21,7 @@ from edge_ldp.device.errors import ParameterError
 from edge_ldp.errors import CountsError, NoReportsError
 from edge_ldp.estimate import auto
 from edge_ldp.estimate.joint import Evidence, jointly
-from edge_ldp.poisoning.screen import is_survey
+from edge_ldp.protocol.plan import is_survey
 from edge_ldp.sums import CodeCounts, quantile_band, range_band, surveys_of
 
 if TYPE_CHECKING:

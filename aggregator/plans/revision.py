@@ -17,9 +17,10 @@ import numpy as np
 from aggregator.counting.classes import effect_of, effective, unweighted
 from aggregator.counting.tally import exact_sum, merge_epochs
 from aggregator.plans import planner
+from aggregator.plans.screen import Screened, screened, seeded
 from edge_ldp.errors import CountsError, NoReportsError
 from edge_ldp.estimate import ems
-from edge_ldp.poisoning.screen import Screened, is_survey, screened, seeded
+from edge_ldp.protocol.plan import is_survey
 from edge_ldp.sums import Question
 from edge_ldp.sums.forecast import SHARES
 from edge_ldp.sums.text import effect_text

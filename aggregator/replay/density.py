@@ -11,7 +11,7 @@ from aggregator.counting.classes import effective
 from aggregator.counting.tally import exact_sum, merge_epochs
 from edge_ldp.errors import NoReportsError
 from edge_ldp.estimate import Density, auto, em, ems
-from edge_ldp.poisoning.screen import is_survey
+from edge_ldp.protocol.plan import is_survey
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

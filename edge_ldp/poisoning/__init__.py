@@ -2,6 +2,5 @@
 
 from edge_ldp.poisoning.alarm import Alarm, alarm, largest_shift
 from edge_ldp.poisoning.filter import Atom, Cleaned, clean
-from edge_ldp.poisoning.screen import Screened, screened
 
-__all__ = ["Alarm", "Atom", "Cleaned", "Screened", "alarm", "clean", "largest_shift", "screened"]
+__all__ = ["Alarm", "Atom", "Cleaned", "alarm", "clean", "largest_shift"]

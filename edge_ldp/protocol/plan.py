@@ -12,7 +12,7 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from edge_ldp.device.errors import ParameterError
-from edge_ldp.device.randomizer import Reporter, reporter
+from edge_ldp.device.randomizer import BUCKETS, Reporter, reporter
 from edge_ldp.lean_class import lean_class
 from edge_ldp.mechanisms import (
     Hybrid,
@@ -141,6 +141,11 @@ def parse_plan(payload: bytes) -> Plan:
     except ParameterError as exc:
         raise MessageError("channel", exc.name, exc.expected) from exc
     return plan
+
+
+def is_survey(mechanism: Mechanism) -> bool:
+    """Say whether reports of the mechanism are survey reports."""
+    return mechanism.encoder == BUCKETS
 
 
 def digest(payload: bytes) -> str:

@@ -275,7 +275,6 @@ CALLS: dict[str, Call] = {
         poisoning.largest_shift,
         {"mechanism": SURVEY, "share": 0.1},
     ),
-    "edge_ldp.poisoning.screened": (poisoning.screened, _COUNTED),
     "edge_ldp.sums.CodeCounts.checked": (checked_counts, _COUNTED),
     "edge_ldp.sums.CodeCounts.weighed": (
         weighed_counts,

@@ -12,8 +12,8 @@ from aggregator.answers.trust_view import (
 )
 from aggregator.counting.records import Marked
 from aggregator.plans.revision import Revision
+from aggregator.plans.screen import Screened
 from aggregator.store.rows import DeviceRow, MarkRow
-from edge_ldp.poisoning.screen import Screened
 
 ALARM = Screened("survey", 0, 1000, 5000, rings=True, share=0.05, warnings=("taken out",))
 CALM = Screened("sums", 0, 300, 5000, rings=False, share=0.0, warnings=())

@@ -22,13 +22,13 @@ from aggregator.counting.refusals import Measured, Rules, StreamRules, allowed_c
 from aggregator.intake.intake import commit
 from aggregator.plans import planner
 from aggregator.plans.revision import Revision
+from aggregator.plans.screen import Screened
 from aggregator.store.contract import PlanRow, RevisionRow
 from aggregator.store.opening import open_session, open_store
 from aggregator.store.registry import apply
 from edge_ldp.cli import main
 from edge_ldp.device.frame import encode
 from edge_ldp.device.sums_frame import SumsFrame, encode_sums
-from edge_ldp.poisoning.screen import Screened
 from edge_ldp.protocol.messages import Status, StreamStatus, topic
 from edge_ldp.protocol.plan import Plan
 from edge_ldp.protocol.released import PublicDesign, ReleasedFrame, encode_released

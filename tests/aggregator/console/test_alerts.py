@@ -17,10 +17,10 @@ from aggregator.answers.alarms import ALARMS, LINK_S, SEVERITIES, Lately, alarms
 from aggregator.answers.fleet import LATE_S, FleetSummary
 from aggregator.console.answering import Desk
 from aggregator.console.metrics import metrics_text
+from aggregator.plans.screen import Screened
 from aggregator.store.opening import open_store
 from aggregator.store.rows import BeatRow, BeatTimes
 from aggregator.store.sqlite.reader import lock_of
-from edge_ldp.poisoning.screen import Screened
 from edge_ldp.protocol.messages import Status, StreamStatus, topic
 from edge_ldp.protocol.plan import Plan
 from edge_ldp.service.mqtt import Message

@@ -4,8 +4,9 @@ from dataclasses import asdict
 
 import numpy as np
 
+from aggregator.plans.screen import LEAST, Screened, screened, seeded
 from edge_ldp import Hybrid, SquareWave
-from edge_ldp.poisoning.screen import LEAST, Screened, is_survey, screened, seeded
+from edge_ldp.protocol.plan import is_survey
 from edge_ldp.vectorized import perturb_many
 
 SURVEY = SquareWave(epsilon=1, low=0, high=9999, size=128)

@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from edge_ldp.checks import MECHANISM, ints, row, taking
-from edge_ldp.device.randomizer import BUCKETS
 from edge_ldp.poisoning.alarm import FALSE_ALARM, alarm
 from edge_ldp.poisoning.filter import clean
+from edge_ldp.protocol.plan import is_survey
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -63,12 +62,6 @@ class Screened:
         return f"{what}, ALARM, {self.share:.2%} left out"
 
 
-def is_survey(mechanism: Mechanism) -> bool:
-    """Say whether reports of the mechanism are survey reports."""
-    return mechanism.encoder == BUCKETS
-
-
-@taking(mechanism=MECHANISM, counts=row(ints))
 def screened(mechanism: Mechanism, counts: Ints) -> tuple[Floats, Screened | None]:
     """Return the share of each code's reports to keep, and the verdict; None: too few to look at.
 
