@@ -87,6 +87,16 @@ def journal(tmp_path: Path) -> Journal:
 # one commit
 
 
+def test_batches_are_told_oldest_first_whatever_their_stream(journal: Journal) -> None:
+    ledger = fresh_ledger()
+    for stream in (2, 1, 3):
+        claim = claim_after(ledger, (stream,))
+        journal.commit(claim, pack([*claim.reports], numbered(stream)), begun(stream))
+        ledger = claim.ledger
+    told = journal.keys()
+    assert [key.stream for key in told] == [2, 1, 3]
+
+
 @pytest.mark.parametrize("packed", [True, False])
 def test_claim_and_report_are_one_commit(journal: Journal, *, packed: bool) -> None:
     said: list[str] = []
