@@ -100,7 +100,7 @@ ROOMS = {
         "what both services share: MQTT, TLS, clock, systemd, keys, tables of TOML",
         f"edge_ldp/device edge_ldp/protocol {BASE}",
         "paho cryptography",
-        io="beside.py clock.py files.py keys.py mqtt.py mqtt_client.py"
+        io="clock.py files.py keys.py mqtt.py mqtt_client.py"
         " mqtt_socket.py service_manager.py tasks.py tls.py trial.py",
     ),
     "edge_ldp/cli.py": Room("the command `edge-ldp`", BASE, "importlib", io="cli.py"),

@@ -20,7 +20,7 @@ from agent.meters.section import AccessTable
 from agent.ports.letting_in import NoAnswerError, secret_in
 from agent.ports.payload import MOST_BYTES, is_web_page, line_of
 from agent.ports.port import GONE, NO_CONNECTION, NO_TELEGRAM_THERE, NOT_LET_IN
-from edge_ldp.service.beside import in_thread
+from edge_ldp.service.tasks import in_thread
 from edge_ldp.service.tls import CIPHERS, SECURITY_LEVEL
 
 ANSWER_S = 10.0

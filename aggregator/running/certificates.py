@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from edge_ldp.service.beside import in_thread
 from edge_ldp.service.broker import Broker
+from edge_ldp.service.tasks import in_thread
 from edge_ldp.service.tls import shown_until
 
 if TYPE_CHECKING:

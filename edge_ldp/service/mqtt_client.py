@@ -7,8 +7,8 @@ from paho.mqtt.enums import CallbackAPIVersion
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
-from edge_ldp.service.beside import in_thread
 from edge_ldp.service.broker import Broker
+from edge_ldp.service.tasks import in_thread
 from edge_ldp.service.tls import make_context
 
 PACKET_HEAD = 5 + 2 + 2 + 1  # of a PUBLISH: fixed header, topic length, packet id, no properties

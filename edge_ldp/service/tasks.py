@@ -1,14 +1,18 @@
-"""Tasks that live and end together, in a task that goes on afterwards."""
+"""Tasks that live and end together, and what blocks, in a thread beside the loop."""
 
 from __future__ import annotations
 
 import asyncio
 import sys
-from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+import threading
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
+
+T = TypeVar("T")
 
 
 @asynccontextmanager
@@ -45,3 +49,33 @@ async def task_group() -> AsyncIterator[asyncio.TaskGroup]:  # noqa: TID251 (the
 def _has_cancelled(group: asyncio.TaskGroup) -> bool:  # noqa: TID251 (same)
     """Say whether the group has cancelled its own task; nothing public tells whose it was."""
     return bool(getattr(group, "_parent_cancel_requested", False))
+
+
+async def in_thread(work: Callable[[], T], name: str) -> T:
+    """Return what `work` does, or raise what it raises; a cancelled wait leaves it to itself.
+
+    No stop waits for the thread, as it would for a pool's.
+    """
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[T] = loop.create_future()
+
+    def fail(exc: Exception) -> None:
+        if not done.done():
+            done.set_exception(exc)
+
+    def succeed(result: T) -> None:
+        if not done.done():
+            done.set_result(result)
+
+    def run() -> None:
+        try:
+            result = work()
+        except Exception as exc:  # noqa: BLE001 (handed to the one who waits)
+            told: Callable[[], object] = partial(fail, exc)
+        else:
+            told = partial(succeed, result)
+        with suppress(RuntimeError):  # the loop is closed: nobody waits
+            loop.call_soon_threadsafe(told)
+
+    threading.Thread(target=run, name=name, daemon=True).start()
+    return await done
