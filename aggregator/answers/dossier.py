@@ -21,7 +21,7 @@ from aggregator.store.contract import stored_plan
 from edge_ldp.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from aggregator.config import AggregatorConfig, StreamTable
     from aggregator.store.contract import PlanRow, Reader
@@ -132,9 +132,10 @@ def _stream(stream: StreamTable, rows: Sequence[PlanRow]) -> DossierStream:
 
 def dossier_text(view: DossierAnswer) -> str:
     """Return the dossier as Markdown, for printing."""
-    return "\n".join(
-        [f"# Privacy dossier of the fleet {view.fleet}", "", *_lines(dossier_parts(view))]
-    )
+    lines = [f"# Privacy dossier of the fleet {view.fleet}", ""]
+    for head, sentences in dossier_parts(view):
+        lines += [f"## {head}", "", *(f"- {sentence}" for sentence in sentences), ""]
+    return "\n".join(lines)
 
 
 def dossier_parts(view: DossierAnswer) -> list[tuple[str, list[str]]]:
@@ -150,14 +151,6 @@ def dossier_parts(view: DossierAnswer) -> list[tuple[str, list[str]]]:
         ("Access", _access(view.access)),
         ("Known weaknesses", _weak(view)),
     ]
-
-
-def _lines(parts: Sequence[tuple[str, list[str]]]) -> Iterator[str]:
-    for head, sentences in parts:
-        yield f"## {head}"
-        yield ""
-        yield from (f"- {sentence}" for sentence in sentences)
-        yield ""
 
 
 def _purpose(view: DossierAnswer) -> list[str]:

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from aggregator.counting.tally import CountRows
-    from aggregator.store.moments import Averages
     from aggregator.store.rows import SumsRow
     from edge_ldp.protocol.plan import Plan
 
@@ -126,7 +125,9 @@ def load_curve(  # noqa: PLR0913, PLR0917 (what there is)
     placed = {
         epoch: (_plan(plans, epoch), *_weighed(weights, *found)) for epoch, found in added.items()
     }
-    curve = _with_presence(begins, averages(len(begins), placed), presence, of)
+    mean, half = averages(len(begins), placed), NormalDist().inv_cdf((1 + LEVEL) / 2)
+    ends = (mean.mean - half * mean.se, mean.mean + half * mean.se)
+    curve = LoadCurve(begins, mean.n, mean.mean, *ends, _slots(begins, presence, of))
     who = [*((row.bucket, row.reporters) for row in kept), *rows.reporters.items()]
     return replace(curve, cells=_cells(curve, of, who, [*(beside or {}).items()]))
 
@@ -152,12 +153,6 @@ def _cells(
         mine, others = (united(found.get(bucket, ())) for found in sets)
         cells.append(Reported((n, 0), slots, mine, others, there // slots))
     return cells
-
-
-def _with_presence(begins: Ints, found: Averages, presence: Ints, of: Spans) -> LoadCurve:
-    slots = _slots(begins, presence, of)
-    half = NormalDist().inv_cdf((1 + LEVEL) / 2) * found.se
-    return LoadCurve(begins, found.n, found.mean, found.mean - half, found.mean + half, slots)
 
 
 def _slots(begins: Ints, presence: Ints, of: Spans) -> Ints:
