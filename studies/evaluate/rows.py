@@ -8,6 +8,7 @@ damaged (the run was killed while it wrote); it is dropped and its task done aga
 from __future__ import annotations
 
 import csv
+import io
 from dataclasses import dataclass
 from math import isfinite
 from typing import TYPE_CHECKING
@@ -125,10 +126,6 @@ def _fields(text: str) -> list[str]:
 
 
 def _line(fields: Sequence[str]) -> str:
-    return ",".join(_quoted(field) for field in fields) + "\n"
-
-
-def _quoted(field: str) -> str:
-    if any(char in field for char in ',"\r\n'):
-        return '"' + field.replace('"', '""') + '"'
-    return field
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerow(fields)
+    return text.getvalue()

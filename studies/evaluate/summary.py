@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
@@ -48,12 +49,12 @@ def summarise(rows: Iterable[StudyRow]) -> list[Point]:
 
 def summary_csv(points: Sequence[Point]) -> str:
     """Return the points as CSV, six digits."""
-    lines: list[str] = []
-    writer = csv.DictWriter(_Lines(lines), FIELDS, lineterminator="\n")
+    text = io.StringIO()
+    writer = csv.DictWriter(text, FIELDS, lineterminator="\n")
     writer.writeheader()
     for point in points:
         writer.writerow({name: _short(value) for name, value in asdict(point).items()})
-    return "".join(lines)
+    return text.getvalue()
 
 
 def drawn_in(panel: Panel, points: Sequence[Point]) -> list[Point]:
@@ -61,13 +62,6 @@ def drawn_in(panel: Panel, points: Sequence[Point]) -> list[Point]:
     of = panel.of or panel.figure
     found = [point for point in points if point.figure == of and point.metric == panel.metric]
     return [point for point in found if not panel.series or point.series in panel.series]
-
-
-class _Lines:
-    """A writer's target."""
-
-    def __init__(self, lines: list[str]) -> None:
-        self.write = lines.append
 
 
 def _point(key: _Key, values: NDArray[np.float64]) -> Point:

@@ -1,15 +1,13 @@
 """θ never jumps: what `edge_ldp.threshold.choice` costs over the least, survey by survey.
 
     python -m studies.theta.jumps --data DIR --out rows.csv
-    python -m studies.theta.jumps --data DIR --out again.csv --again rows.csv --seeds 40 \
-        --epsilons 1,0.6,2,0.2
 
 Real sets below their ceiling, and below ceilings 10 and 100 times as high; 131,072 reports an
 epoch, divided into surveys and stream reports by the choice before (the first epoch, and every one
 where there are no stream reports: 65,536 surveys). Cost: the square of the half-width that θ and
 share really print, over the least of all; beside it, for information, the papers' cost of a range
-sum of 2^20 values. `--again`: the quarter of the cells that were worst. Every run is seeded and its
-rows are appended when it is done.
+sum of 2^20 values. Every run is seeded and its rows are appended
+when it is done.
 """
 
 from __future__ import annotations
@@ -41,7 +39,6 @@ if TYPE_CHECKING:
 
 TIMES = (1, 10, 100)
 REPORTS, EPOCHS, FROM = 131_072, 5, 3
-BOUND, BOUND_FAINT, FAINT = 3.0, 10.0, 0.2  # of the cost; at this ε
 
 
 def run(world: World, seed: list[int], *, streams: bool) -> Iterator[tuple[int, Choice]]:
@@ -97,15 +94,6 @@ def cell_of(row: dict[str, str]) -> Cell:
     return row["law"], int(row["times"]), row["streams"] == "1"
 
 
-def worst_quarter(rows: list[dict[str, str]]) -> set[Cell]:
-    """Return the quarter of the cells whose worst run cost most."""
-    worst: dict[Cell, float] = {}
-    for row in rows:
-        worst[cell_of(row)] = max(worst.get(cell_of(row), 0.0), float(row["cost"]))
-    ranked = sorted(worst, key=lambda cell: -worst[cell])
-    return set(ranked[: -(-len(ranked) // 4)])
-
-
 def by_cell(rows: list[dict[str, str]]) -> Iterator[Row]:
     """Yield each cell's worst and median cost over seeds and epochs, for each ε."""
     found: dict[tuple[float, Cell], list[dict[str, str]]] = {}
@@ -132,7 +120,6 @@ def verdict(rows: list[dict[str, str]]) -> str:
     for epsilon in sorted({float(row["epsilon"]) for row in rows}):
         own = [row for row in rows if float(row["epsilon"]) == epsilon]
         worst = max(own, key=lambda row: float(row["cost"]))
-        bound = BOUND_FAINT if epsilon <= FAINT else BOUND
         told = f"{worst['law']} ×{worst['times']}, " + ("with" if worst["streams"] == "1" else "no")
         cost, papers = ([float(row[kind]) for row in own] for kind in ("cost", "papers"))
         lines.append(
@@ -143,13 +130,11 @@ def verdict(rows: list[dict[str, str]]) -> str:
                 f"{np.median(cost):.2f}",
                 f"{max(cost):.2f}",
                 f"{told} streams, survey {worst['epoch']}, θ = {worst['theta']}",
-                f"{bound:g}",
-                str(sum(c > bound for c in cost)),
                 f"{np.median(papers):.1f}",
                 f"{max(papers):.0f}",
             )
         )
-    head = ("ε", "cells", "runs", "median", "worst", "where", "bound", "above it")
+    head = ("ε", "cells", "runs", "median", "worst", "where")
     return markdown_table((*head, "papers' median", "worst"), lines)
 
 
@@ -170,22 +155,19 @@ def append(path: Path, found: list[Row]) -> None:
 def main() -> None:
     """Run what is missing, then print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path)
+    parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--laws", default="real,other", help="sets of laws, or single ones")
     parser.add_argument("--epsilons", default="1")
     parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--again", type=Path, help="rows of which the worst quarter is run")
     parser.add_argument("--cells", type=Path, help="a new table of the cells, in CSV")
     given = parser.parse_args()
     laws = known(given.data)
-    only = worst_quarter(read(given.again)) if given.again else None
     done = {(*cell_of(row), float(row["epsilon"]), int(row["seed"])) for row in read(given.out)}
     for name in [name for name in named(given.laws) if name in laws]:
         for times in TIMES:
             cells = [(name, times, streams) for streams in (True, False)]
-            cells = [cell for cell in cells if only is None or cell in only]
-            for epsilon in (float(e) for e in given.epsilons.split(",") if cells):
+            for epsilon in (float(e) for e in given.epsilons.split(",")):
                 world = World(laws[name], (len(laws[name]) - 1) * times, epsilon)
                 for cell in cells:
                     seeds = [s for s in range(given.seeds) if (*cell, epsilon, s) not in done]

@@ -7,10 +7,8 @@ import gzip
 from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from numpy.typing import ArrayLike, NDArray
@@ -18,11 +16,9 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 REAL = ("pos", "retail", "webview", "taxi", "uci", "swiss")
-MADE = ("lognormal", "weibull", "pareto", "two", "spiky", "narrow")
-HELD = ("gauss", "gumbel", "lomax", "burr", "invgauss", "three")
 HOMES = ("ukdale", "refit", "ideal", "sgsc", "fontana", "reactive", "heater")
 OTHER = (*HOMES, "duration", "distance", "tips", "sf", "pums", "hours", "age", "gains")
-SETS = {"real": REAL, "made": MADE, "held": HELD, "other": OTHER}
+SETS = {"real": REAL, "other": OTHER}
 
 
 def named(words: str) -> list[str]:
@@ -30,9 +26,9 @@ def named(words: str) -> list[str]:
     return [law for word in words.split(",") if word for law in SETS.get(word, (word,))]
 
 
-def known(folder: Path | None) -> dict[str, Floats]:
-    """Return all laws; without a folder of data only those made up."""
-    return (real(folder) | other(folder) if folder else {}) | made()
+def known(folder: Path) -> dict[str, Floats]:
+    """Return all laws, of a folder of data."""
+    return real(folder) | other(folder)
 
 
 def real(folder: Path) -> dict[str, Floats]:
@@ -80,33 +76,6 @@ def other(folder: Path) -> dict[str, Floats]:
     }
 
 
-def made() -> dict[str, Floats]:
-    """Return histograms of laws made up to be unlike each other: MADE, then HELD.
-
-    HELD were not looked at while hypotheses were added; `narrow` was.
-    """
-    gauss, gamma = scipy.stats.norm(200, 60).sf, scipy.stats.gamma(9, scale=150).sf
-    spiky = 0.1 * _cut(scipy.stats.expon(scale=400).sf, 6000)
-    for value, mass in ((0, 30), (50, 30), (230, 20), (1000, 15), (2000, 4.9), (3200, 0.1)):
-        spiky[value] += 0.9 * mass / 100
-    return {
-        "lognormal": _cut(scipy.stats.lognorm(0.8, scale=300).sf, 20_000),
-        "weibull": _cut(scipy.stats.weibull_min(1.5, scale=120).sf, 4000),
-        "pareto": _cut(lambda at: (1 + np.maximum(at, 0) / 100) ** -3.0, 30_000),
-        "two": 0.9 * _cut(gauss, 10_000) + 0.1 * _cut(gamma, 10_000),
-        "spiky": spiky,
-        "narrow": _cut(scipy.stats.norm(900, 40).sf, 4000),
-        "gauss": _cut(scipy.stats.norm(3000, 300).sf, 10_000),
-        "gumbel": _cut(scipy.stats.gumbel_r(2500, 250).sf, 20_000),
-        "lomax": _cut(lambda at: (1 + np.maximum(at, 0) / 60) ** -2.5, 20_000),
-        "burr": _cut(lambda at: (1 + (np.maximum(at, 0) / 200) ** 1.5) ** -2.5, 20_000),
-        "invgauss": _cut(scipy.stats.invgauss(1.5, scale=200).sf, 15_000),
-        "three": 0.6 * _cut(scipy.stats.norm(100, 30).sf, 8000)
-        + 0.35 * _cut(scipy.stats.norm(900, 150).sf, 8000)
-        + 0.05 * _cut(scipy.stats.norm(2500, 400).sf, 8000),
-    }
-
-
 def _watts(folder: Path, name: str) -> NDArray[np.int64]:
     """Return a home's minutes; a 0 there is a gap of its logger."""
     tenths = np.load(folder / f"load/{name}.npz")["aggregate_dw"].astype(np.int64)
@@ -129,9 +98,3 @@ def _counted(values: ArrayLike, ceiling: int) -> Floats:
     clamped = np.clip(np.asarray(values).astype(np.int64), 0, ceiling)
     counts = np.bincount(clamped, minlength=ceiling + 1).astype(np.float64)
     return np.asarray(counts / counts.sum())
-
-
-def _cut(survival: Callable[[Floats], Floats], ceiling: int) -> Floats:
-    above = np.array(survival(np.arange(ceiling + 2, dtype=np.float64) - 0.5), np.float64)
-    above[0], above[-1] = 1, 0
-    return np.asarray(-np.diff(above))

@@ -1,6 +1,6 @@
-"""The tables of the study of θ: each cell by its worst run, and the worst quarter of the cells."""
+"""The tables of the study of θ: each cell by its worst run."""
 
-from studies.theta.jumps import by_cell, worst_quarter
+from studies.theta.jumps import by_cell
 
 
 def row(law: str, seed: int, cost: float, epsilon: str = "1.0") -> dict[str, str]:
@@ -35,8 +35,3 @@ def test_a_cell_is_told_by_its_worst_and_its_median_over_seeds_and_surveys() -> 
         "papers_cost_worst": "3",
     }
     assert (faint["epsilon"], faint["runs"]) == ("0.2", 1)
-
-
-def test_the_worst_quarter_is_of_the_cells_worst_runs() -> None:
-    rows = [*ROWS[:3], *(row(f"other-{at}", 0, 1.4) for at in range(3))]
-    assert worst_quarter(rows) == {("pos", 10, True)}
