@@ -83,6 +83,7 @@ install_service() {
     in_root install -d -m 0700 -o "$user" -g "$user" "/var/lib/$user"
     in_root python3 -m venv "$venv"
     told=$(mktemp)
+    lend
     pip_install "[${extras}sign]" 2>"$told" || {
         could_reach_the_index
         lacks cryptography cffi || fail "pip could not install it: $(tail -n 1 "$told")"
@@ -113,11 +114,22 @@ install_service() {
     [ "$what" = agent ] || echo "and to look at it: systemctl enable --now edge-ldp-console"
 }
 
+# Under another root pip sees nothing of this one: what it installs is lent to it.
+lend() {
+    [ -n "$root" ] || return 0
+    lent=$(mktemp -d "$root/tmp/edge-ldp.XXXXXX")
+    trap 'rm -rf "$lent"' EXIT
+    at=$from name=
+    [ -d "$from" ] || { at=$(dirname "$from") name=/$(basename "$from"); }
+    tar -C "$at" --exclude './.*' -cf - . | tar -C "$lent" -xf -
+    from=${lent#"$root"}$name
+}
+
 # What runs, with the extra given: the service in this source tree, in one wheel, or in a directory of them.
 pip_install() {
-    if [ -d "$from" ] && [ ! -e "$from/pyproject.toml" ]; then
+    if [ -d "$root$from" ] && [ ! -e "$root$from/pyproject.toml" ]; then
         set -- --no-index --find-links "$from" "edge-ldp-$what$1"
-    elif [ -d "$from" ]; then
+    elif [ -d "$root$from" ]; then
         set -- --constraint "$from/constraints.txt" "$from" "$from/$what$1"
     else
         set -- --find-links "$(dirname "$from")" "edge-ldp-$what$1 @ file://$from"

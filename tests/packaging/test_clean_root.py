@@ -91,7 +91,7 @@ def test_removed_purged_and_reinstalled_the_state_stays_goes_and_spends_a_window
     assert done.returncode == 0, done.stdout[-8000:]
 
 
-# a machine without a network, and one that is given a wheel: both from wheels that another made
+# a machine without a network, one that is given a wheel, a card: from wheels that another made
 WHEELS = """set -ex
 python3 -m venv /tmp/other
 /tmp/other/bin/pip wheel -q -c constraints.txt -w /tmp/wheels . './agent[sign]'
@@ -103,12 +103,26 @@ sh packaging/install.sh agent --from /tmp/wheels/edge_ldp_agent-*.whl
 edge-ldp agent check -c /etc/edge-ldp/agent.toml
 edge-ldp aggregator --help && exit 1
 edge-ldp aggregator --help 2>&1 | grep 'comes with edge-ldp-aggregator'
+: an image that is being built, from either
+sh packaging/install.sh agent --purge
+mkdir -p /tmp/card/tmp
+tar -C / --one-file-system --exclude ./tmp --exclude ./root -cf - . | tar -C /tmp/card -xf -
+wants=/tmp/card/etc/systemd/system/multi-user.target.wants
+for from in /tmp/wheels /tmp/wheels/edge_ldp_agent-*.whl .; do
+    sh packaging/install.sh agent --root /tmp/card --image --from $from
+    chroot /tmp/card edge-ldp agent check -c /etc/edge-ldp/agent.toml
+    test -e $wants/edge-ldp-agent-first.service
+    sh packaging/install.sh agent --root /tmp/card --purge
+    test ! -L $wants/edge-ldp-agent-first.service
+done
+test -z "$(ls /tmp/card/tmp)"
+test ! -e /opt/edge-ldp
 """
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_the_installer_takes_wheels_in_a_directory_or_one_with_the_others_beside_it() -> None:
+def test_the_installer_takes_wheels_in_a_directory_or_one_also_for_a_card() -> None:
     done = play(DEBIAN[-1], "", f"sh -c {shlex.quote(WHEELS)}")
     assert done.returncode == 0, done.stdout[-8000:]
 
