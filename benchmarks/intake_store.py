@@ -7,12 +7,12 @@ import time
 from collections import defaultdict
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aggregator.counting import settle
 from aggregator.counting.flush_counts import Counting
-from aggregator.counting.watching import WatchedFrames
 from aggregator.intake import intake
 from aggregator.store.sqlite import store as sqlite_store
 from aggregator.store.sqlite.store import SqliteStore
@@ -30,7 +30,8 @@ _TIMED: tuple[tuple[str, Any, str], ...] = (
     ("judge", settle, "judge_all"),
     ("tally", Counting, "tally"),
     ("tally", Counting, "presence"),
-    ("watch", WatchedFrames, "look"),
+    ("tally", Counting, "reporters"),
+    ("watch", settle, "look_at"),
     ("SQL", sqlite_store, "known"),
     ("SQL", sqlite_store, "write"),
 )
@@ -52,6 +53,7 @@ def measure(plan: Plan, *, reports: int, frames: int, devices: int, watched: boo
     rounds = -(-frames // devices)
     given = [messages_of(one) for one in flushes(plan, rounds, devices=devices, reports=reports)]
     rules = rules_of(codes_of(plan, watched=watched), rounds, reports, devices)
+    import_module("scipy.special")  # a service loads it once
     with tempfile.TemporaryDirectory() as place, stopwatch() as spent:
         store = SqliteStore.open(Path(place) / "a.db")
         begun_s, begun_cpu_s = time.perf_counter(), time.process_time()

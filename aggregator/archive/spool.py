@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from aggregator.counting.records import Arrival, KeptSums
+    from aggregator.counting.frames import CountedFrames
+    from aggregator.counting.records import KeptSums
 
     IsCommitted = Callable[[Doubt], bool]
 
@@ -85,7 +86,7 @@ class Spool:
 
     def put(
         self,
-        counted: Sequence[tuple[Arrival, int, int]],
+        counted: CountedFrames,
         flush: bytes,
         summed: Sequence[KeptSums] = (),
     ) -> None:

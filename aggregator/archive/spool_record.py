@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from aggregator.archive.columns import TYPES, make_reports
+from aggregator.counting.frames import BATCH, EPOCH, SERIES, STREAM, CountedFrames
 from aggregator.counting.period_sums import read_sums
 from aggregator.errors import AggregatorError
 from edge_ldp.device.errors import WireError
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from aggregator.archive.columns import Reports
-    from aggregator.counting.records import Arrival, KeptSums
+    from aggregator.counting.records import KeptSums
 
 MAGIC = b"EAS4"
 WITH_SUMS = b"EAS5"
@@ -80,9 +81,7 @@ class SpoolRead:
     end: int
 
 
-def encode_record(
-    counted: Sequence[tuple[Arrival, int, int]], flush: bytes, summed: Sequence[KeptSums] = ()
-) -> bytes:
+def encode_record(counted: CountedFrames, flush: bytes, summed: Sequence[KeptSums] = ()) -> bytes:
     """Return the record of what a flush counted: frames, each with group and class, and sums.
 
     There is one or more of them. `flush`: its id, of 16 bytes.
@@ -98,30 +97,28 @@ def encode_record(
     return _HEAD.pack(WITH_SUMS, len(whole), zlib.crc32(whole)) + whole
 
 
-def _encode_frames(counted: Sequence[tuple[Arrival, int, int]], flush: bytes) -> bytes:
-    arrivals = [one for one, _, _ in counted]
-    names = [one.device.encode() for one in arrivals]
-    frames = {
+def _encode_frames(counted: CountedFrames, flush: bytes) -> bytes:
+    frames = counted.frames
+    names = [one.encode() for one in frames.devices]
+    columns = {
         "name": [len(name) for name in names],
-        "stream": [one.head.stream for one in arrivals],
-        "batch": [one.head.batch for one in arrivals],
-        "epoch": [one.head.epoch for one in arrivals],
-        "count": [len(one.slots) for one in arrivals],
-        "grp": [group for _, group, _ in counted],
-        "series": [one.head.series for one in arrivals],
-        "cls": [cls for _, _, cls in counted],
+        "stream": frames.heads[STREAM],
+        "batch": frames.heads[BATCH],
+        "epoch": frames.heads[EPOCH],
+        "count": frames.counts,
+        "grp": counted.groups,
+        "series": frames.heads[SERIES],
+        "cls": counted.classes,
     }
-    slots = np.concatenate([one.slots for one in arrivals])
-    codes = np.concatenate([one.codes for one in arrivals])
     text = b"".join(names)
     every = _FRAME | _GROUP | _SERIES | _CLASS
     return b"".join(
         [
-            _SIZES.pack(len(counted), len(slots), len(text)),
-            *(np.array(frames[name], kind).tobytes() for name, kind in every.items()),
-            *(one.digest for one in arrivals),
-            slots.astype("<u4").tobytes(),
-            codes.astype("<u2").tobytes(),
+            _SIZES.pack(len(frames), len(frames.slots), len(text)),
+            *(np.array(columns[name]).astype(kind).tobytes() for name, kind in every.items()),
+            *frames.digests,
+            frames.slots.astype("<u4").tobytes(),
+            frames.codes.astype("<u2").tobytes(),
             text,
             flush,
         ]
@@ -161,18 +158,15 @@ def doubt_of(body: memoryview) -> Doubt:
     """Return what a record is of."""
     inner, releases = _parted(body)
     if not inner:
-        return first_of((), bytes(body[-_FLUSH_BYTES:]), releases)
+        return first_of(CountedFrames.of(), bytes(body[-_FLUSH_BYTES:]), releases)
     columns, names, flush = _frames(inner)
     first = (int(columns[name][0]) for name in ("stream", "batch", "series"))
     return Doubt(flush, names[0], *first)
 
 
-def first_of(
-    counted: Sequence[tuple[Arrival, int, int]], flush: bytes, summed: Sequence[KeptSums]
-) -> Doubt:
+def first_of(counted: CountedFrames, flush: bytes, summed: Sequence[KeptSums]) -> Doubt:
     """Return what the record of these is of; there is one or more of them."""
-    if counted:
-        one, *_ = counted[0]
+    for one, *_ in counted:
         return Doubt(flush, one.device, one.head.stream, one.head.batch, one.head.series)
     release = read_sums(summed[0].device, summed[0].payload)
     return Doubt(flush, *release.key, release.frame.batch, release.frame.series)

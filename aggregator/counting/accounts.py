@@ -62,26 +62,20 @@ def _before(old: Record, status: StreamStatus, *, is_new: bool) -> int:
     return old.before
 
 
+def with_counted(record: Record, state: DeviceState, first_slot: int, reports: int) -> Record:
+    """Return the record with its new state and a frame's reports that count."""
+    _, first, counted = record[:3]
+    lowest = first_slot if first is None or first_slot < first else first
+    # not `replace`: it takes as long as placing the frame
+    return Record(state, lowest, counted + reports, *record[3:])
+
+
 def account(
     record: Record, state: DeviceState, outcome: Outcome, batch: ArrivedBatch, reports: int
 ) -> Record:
     """Return the record with its new state and one frame's reports put where they belong."""
     if outcome in (Outcome.NEW, Outcome.LATE) and batch.counts:
-        first = record.first_slot
-        lowest = batch.first_slot if first is None else min(first, batch.first_slot)
-        return Record(  # not `replace`: it takes as long as placing the frame
-            state,
-            lowest,
-            record.counted + reports,
-            record.rejected,
-            record.duplicates,
-            record.conflicts,
-            record.created,
-            record.expired,
-            record.first,
-            record.next,
-            record.before,
-        )
+        return with_counted(record, state, batch.first_slot, reports)
     if outcome.settles:
         return record._replace(state=state, rejected=record.rejected + reports)
     if outcome is Outcome.CONFLICT:

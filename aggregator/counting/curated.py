@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from aggregator.counting.records import ReleasedArrival
 from aggregator.counting.refusals import Reason
-from aggregator.counting.seen_batches import ArrivedBatch
-from aggregator.counting.settlement import DIGEST_BYTES, NO_STREAM, Settlement
+from aggregator.counting.seen_batches import DIGEST_BYTES, ArrivedBatch
+from aggregator.counting.settlement import NO_STREAM, Settlement
 from edge_ldp.continual import Shape
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.protocol.released import FIRST_KEY, ReleasedFrame, decode_released

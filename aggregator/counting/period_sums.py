@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from aggregator.counting.period_totals import layout_of, report_of
 from aggregator.counting.records import KeptSums, Member
 from aggregator.counting.refusals import Reason
-from aggregator.counting.seen_batches import ArrivedBatch
-from aggregator.counting.settlement import DIGEST_BYTES, NO_STREAM, Settlement
+from aggregator.counting.seen_batches import DIGEST_BYTES, ArrivedBatch
+from aggregator.counting.settlement import NO_STREAM, Settlement
 from edge_ldp.device.sums_frame import decode_sums
 from edge_ldp.protocol.released import FIRST_SUMS_KEY
 

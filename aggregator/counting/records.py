@@ -6,35 +6,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from aggregator.counting.frames import CountedFrames
 from aggregator.counting.seen_batches import DeviceState
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from aggregator.counting.seen_batches import Gap
     from aggregator.counting.tally import Tally
-    from edge_ldp.device.frame import Header
     from edge_ldp.protocol.messages import Status
     from edge_ldp.protocol.released import ReleasedFrame
-
-    Ints = NDArray[np.int64]
 
 Key = tuple[str, int]  # device, stream
 Cell = tuple[int, int, int, int, int]  # stream, epoch, group, class, bucket
 PresenceKey = tuple[int, int, int, int]  # stream, bucket, group, class
 WatchKey = tuple[str, int, str]  # device, stream, law: what honest devices do at most
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Arrival:
-    """One well-formed frame as it came, from the device that its topic names."""
-
-    device: str
-    head: Header
-    slots: Ints
-    codes: Ints
-    digest: bytes
 
 
 @dataclass(slots=True)
@@ -203,7 +187,7 @@ class Changes:
     summed: tuple[KeptSums, ...] = ()
     watched: Mapping[WatchKey, bytes] = field(default_factory=dict)
     marked: Mapping[Key, Marked] = field(default_factory=dict)
-    counted: tuple[tuple[Arrival, int, int], ...] = ()
+    counted: CountedFrames = field(default_factory=CountedFrames.of)
     held: Mapping[str, HeldCounts] = field(default_factory=dict)
     holds: frozenset[str] = frozenset()
     reporters: Mapping[Cell, bytes] = field(default_factory=dict)

@@ -20,16 +20,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from aggregator.counting.code_sets import watch_of
+from aggregator.counting.frames import FIRST_SLOT, TAG
 from edge_ldp.protocol.plan import AHEAD_S
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from collections.abc import Set as AbstractSet
 
     from numpy.typing import NDArray
 
     from aggregator.counting.code_sets import Watch
-    from aggregator.counting.records import Arrival, Member
+    from aggregator.counting.frames import FrameBatch
+    from aggregator.counting.records import Member
     from edge_ldp.protocol.plan import Plan
 
     Ints = NDArray[np.int64]
@@ -172,25 +173,23 @@ def allowed_codes(plan: Plan) -> Codes:
     return Codes(np.concatenate(parts), plan.issued_s, watch_of(plan), surveys_from)
 
 
-def judge_all(arrivals: Sequence[Arrival], rules: Rules) -> list[Reason | None]:
+def judge_all(frames: FrameBatch, rules: Rules) -> list[Reason | None]:
     """Return why each frame of enrolled devices may not count, or None. Cost: O(reports)."""
-    reasons: list[Reason | None] = [None] * len(arrivals)
-    plans: dict[tuple[int, int, int], list[int]] = {}
-    for at, one in enumerate(arrivals):
-        plans.setdefault((one.head.stream, one.head.epoch, one.head.tag), []).append(at)
-    for (stream_id, epoch, tag), places in plans.items():
+    reasons: list[Reason | None] = [None] * len(frames)
+    plans, of = frames.plans
+    for at, (stream_id, epoch) in enumerate(plans):
+        places = np.flatnonzero(of == at)
         stream = rules.streams.get(stream_id)
         plan = None if stream is None else stream.plans.get(epoch)
         if stream is None:
-            wrong = dict.fromkeys(places, Reason.STREAM)
-        elif plan is None or (tag and plan.tag and tag != plan.tag):
+            wrong = dict.fromkeys(range(len(places)), Reason.STREAM)
+        elif plan is None:
             lacks = Reason.PLAN if stream.is_retired else Reason.FOREIGN
-            wrong = dict.fromkeys(places, lacks)
+            wrong = dict.fromkeys(range(len(places)), lacks)
         else:
-            found = _judge_plan([arrivals[at] for at in places], stream, plan, rules)
-            wrong = {places[at]: reason for at, reason in found.items()}
-        for at, reason in wrong.items():
-            reasons[at] = reason
+            wrong = _judge_plan(frames.some(places), stream, plan, rules)
+        for one, reason in wrong.items():
+            reasons[places[one]] = reason
     return reasons
 
 
@@ -204,23 +203,21 @@ def dated(plans: Mapping[int, Codes]) -> dict[int, Codes]:
 
 
 def _judge_plan(
-    frames: Sequence[Arrival], stream: StreamRules, plan: Codes, rules: Rules
+    frames: FrameBatch, stream: StreamRules, plan: Codes, rules: Rules
 ) -> dict[int, Reason]:
     """Return which frames of one plan may not count; of several reasons the first here stands."""
-    first = np.array([one.head.first_slot for one in frames], np.int64)
-    last = np.array([one.slots[-1] for one in frames], np.int64)
-    codes = np.concatenate([one.codes for one in frames])
+    first, tag, codes = frames.heads[FIRST_SLOT], frames.heads[TAG], frames.codes
     legal = (codes < len(plan.possible)) & plan.possible.take(codes, mode="clip")
-    begins = np.cumsum([0, *(len(one.codes) for one in frames[:-1])])
     bucket = first // stream.bucket_slots
     closes_s = (bucket + 1) * stream.bucket_slots * stream.slot_seconds + rules.window_s
     slack_s = max(AHEAD_S, rules.tolerance_s)  # devices take a plan that is dated so far ahead
     # the slot was over before the plan it was drawn under existed
     is_older = (first + 1) * stream.slot_seconds + slack_s < plan.issued_s
     wrong = {
-        Reason.RANGE: ~np.logical_and.reduceat(legal, begins),
+        Reason.FOREIGN: (tag > 0) & (plan.tag > 0) & (tag != plan.tag),
+        Reason.RANGE: ~np.logical_and.reduceat(legal, frames.begins),
         # the slot has not begun
-        Reason.EARLY: last * stream.slot_seconds > rules.now_s + rules.tolerance_s,
+        Reason.EARLY: frames.lasts * stream.slot_seconds > rules.now_s + rules.tolerance_s,
         # its time bucket is added up, or ended more than a re-send window ago
         Reason.LATE: (bucket < stream.added_up) | ((closes_s < rules.now_s) & ~is_older),
         Reason.CLOCK: is_older | (closes_s < rules.closing_s),

@@ -28,7 +28,8 @@ KEPT_DIGESTS = 8
 OPEN_GAPS = 512  # a thousand batches at once, every second one at a worker that hangs: AGG-26
 LAST_BATCH = 1 << 31  # of a series
 _TOP = (1 << 32) - 1
-DIGEST = struct.Struct("<I8s")  # batch, digest
+DIGEST_BYTES = 8
+DIGEST = struct.Struct(f"<I{DIGEST_BYTES}s")  # batch, digest
 
 
 class Outcome(StrEnum):
@@ -144,6 +145,23 @@ def place(state: DeviceState, batch: ArrivedBatch) -> tuple[DeviceState, Placed]
         same = known == batch.digest
         return state, Placed(Outcome.DUPLICATE if same else Outcome.CONFLICT)
     return _place_in_gap(state, batch, at)
+
+
+def follow(  # noqa: PLR0913, PLR0917 (the fields of an ArrivedBatch, which takes time to make)
+    state: DeviceState, first: int, last: int, number: int, digest: bytes, its_series: int
+) -> DeviceState | None:
+    """Return the state after a batch that counts and leaves no question, as nearly all do.
+
+    It is what `place` returns. None: where a gap or an earlier series is open, or one would be.
+    """
+    highest, last_slot, floor, gaps, digests, series, earlier = state
+    follows = number == highest + 1 or highest < number <= floor
+    if gaps or earlier or series != its_series or first <= last_slot or not follows:
+        return None
+    if number > (LAST_BATCH if series else last + 1):
+        return None
+    digests = (digests + DIGEST.pack(number, digest))[-KEPT_DIGESTS * DIGEST.size :]
+    return DeviceState(number, last, floor, (), digests, series, ())
 
 
 def is_settled(state: DeviceState, batch: int, series: int = 0) -> bool:
@@ -272,9 +290,10 @@ def _place_above(state: DeviceState, batch: ArrivedBatch) -> tuple[DeviceState, 
         if len(gaps) >= OPEN_GAPS:
             return state, Placed(Outcome.GAP_LIMIT)
         gaps = (*gaps, Gap(first_missing, batch.number - 1, state.last_slot, None))
-    fits = batch.first_slot > state.last_slot
-    moved = _moved(state, batch, gaps, counts=fits and batch.counts)
-    return moved, Placed(Outcome.NEW, state.last_slot) if fits else Placed(Outcome.SLOTS)
+    if batch.first_slot <= state.last_slot:
+        return _moved(state, batch, gaps, counts=False), Placed(Outcome.SLOTS)
+    placed = Placed(Outcome.NEW, state.last_slot)
+    return _moved(state, batch, gaps, counts=batch.counts), placed
 
 
 def _place_in_gap(state: DeviceState, batch: ArrivedBatch, at: int) -> tuple[DeviceState, Placed]:
@@ -297,16 +316,14 @@ def _moved(
     state: DeviceState, batch: ArrivedBatch, gaps: tuple[Gap, ...], *, counts: bool
 ) -> DeviceState:
     """Return the state after a batch; the slots of one that counts bound its neighbours'."""
-    last_slot, earlier = state.last_slot, state.earlier
+    highest, last_slot, floor, _, digests, series, earlier = state
+    number, _, last, digest, *_ = batch
     if counts:
-        gaps = tuple([_bound(gap, batch) for gap in gaps])
-        last_slot = max(last_slot, batch.last_slot)
-        if earlier:
-            earlier = tuple([_before(one, batch) for one in earlier])
-    digests = state.digests + DIGEST.pack(batch.number, batch.digest)
-    digests = digests[-KEPT_DIGESTS * DIGEST.size :]
-    highest = max(state.highest, batch.number)
-    return DeviceState(highest, last_slot, state.floor, gaps, digests, state.series, earlier)
+        gaps = tuple([_bound(gap, batch) for gap in gaps]) if gaps else gaps
+        earlier = tuple([_before(one, batch) for one in earlier]) if earlier else earlier
+        last_slot = max(last_slot, last)
+    digests = (digests + DIGEST.pack(number, digest))[-KEPT_DIGESTS * DIGEST.size :]
+    return DeviceState(max(highest, number), last_slot, floor, gaps, digests, series, earlier)
 
 
 def _bound(gap: Gap, batch: ArrivedBatch) -> Gap:

@@ -8,53 +8,47 @@ aggregator.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import replace
-from hashlib import blake2s
 from types import MappingProxyType
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from aggregator.counting.accounts import is_plausible
 from aggregator.counting.classes import UNTOLD, class_of
 from aggregator.counting.flush_counts import Counting
-from aggregator.counting.records import Arrival, Changes, HeldCounts, Member
+from aggregator.counting.frames import CountedFrames
+from aggregator.counting.records import Changes, HeldCounts, Member
 from aggregator.counting.refusals import Reason, judge_all
 from aggregator.counting.seen_batches import ArrivedBatch
-from aggregator.counting.settlement import DIGEST_BYTES, NO_STREAM, Settlement
-from aggregator.counting.watching import WatchedFrames
-from edge_ldp.vectorized import decode_frames
+from aggregator.counting.settlement import NO_STREAM, Settlement
+from aggregator.counting.watching import look_at
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping
 
+    from numpy.typing import NDArray
+
+    from aggregator.counting.frames import FrameBatch
     from aggregator.counting.records import Again, Key, Known, Marked
     from aggregator.counting.refusals import Rules
-    from aggregator.counting.seen_batches import Placed
     from edge_ldp.protocol.messages import Status
+
+    Ints = NDArray[np.int64]
 
 _PLAIN = Member()
 NONE: Mapping[Key, Again] = MappingProxyType({})
 _NOT_BELIEVED = "its account: more reports than slots"  # named beside what the device refuses
 
 
-def read_frames(frames: Sequence[tuple[str, bytes]]) -> list[Arrival | None]:
-    """Return each payload of a device as an arrival, or None where it is no frame."""
-    decoded = decode_frames([payload for _, payload in frames])
-    return [
-        found and Arrival(device, *found, blake2s(payload, digest_size=DIGEST_BYTES).digest())
-        for (device, payload), found in zip(frames, decoded, strict=True)
-    ]
-
-
-def wanted(arrivals: Iterable[Arrival], statuses: Mapping[str, Status]) -> frozenset[Key]:
+def wanted(frames: FrameBatch, statuses: Mapping[str, Status]) -> frozenset[Key]:
     """Return the keys of the records that `settle` will look at."""
-    keys = {(one.device, one.head.stream) for one in arrivals}
-    keys |= {(device, s.stream) for device, status in statuses.items() for s in status.streams}
-    return frozenset(keys)
+    told = {(device, s.stream) for device, status in statuses.items() for s in status.streams}
+    return frozenset(frames.keys | told)
 
 
 def settle(  # noqa: PLR0913, PLR0917 (what a flush is made of)
-    arrivals: Sequence[Arrival],
+    frames: FrameBatch,
     statuses: Mapping[str, Status],
     broken: Mapping[str, int],
     known: Known,
@@ -70,11 +64,7 @@ def settle(  # noqa: PLR0913, PLR0917 (what a flush is made of)
     work = Settlement(known, rules)
     for what, messages in broken.items():
         work.refuse(what, NO_STREAM, 0, messages)
-    told = {device: class_of(status.chance, status.effect) for device, status in statuses.items()}
-    reports = _Reports(known, rules, work, told)
-    ordered = sorted(arrivals, key=_order)
-    for arrival, reason in zip(ordered, judge_all(ordered, rules), strict=True):
-        reports.settle(arrival, reason)
+    reports = _Reports(known, rules, work, frames.ordered())
     for key, one in again.items():
         if work.enrols(key[0]):
             work.place_again(key, one)
@@ -94,90 +84,96 @@ def settle(  # noqa: PLR0913, PLR0917 (what a flush is made of)
                 work.apply_status(device, of_stream)
             else:
                 accepted[device] = replace(status, refusals=(*status.refusals, _NOT_BELIEVED))
-    return reports.changes(accepted)
+    told = {device: class_of(status.chance, status.effect) for device, status in statuses.items()}
+    return reports.changes(accepted, told)
 
 
 class _Reports:
     """What a flush's reports add to the counts, and to what is watched of their devices."""
 
-    def __init__(
-        self, known: Known, rules: Rules, work: Settlement, told: Mapping[str, int]
-    ) -> None:
-        self._rules = rules
-        self._told = told
-        self._work = work
-        self._members = known.members
-        self._watched = known.watched
-        self._counted = Counting()
-        self._held: defaultdict[str, Counting] = defaultdict(Counting)
-        self._frames: list[tuple[Arrival, int, int]] = []
-        self._frames_watched = WatchedFrames()
+    def __init__(self, known: Known, rules: Rules, work: Settlement, frames: FrameBatch) -> None:
+        self._known, self._rules, self._work, self._frames = known, rules, work, frames
+        placed = np.array(self._placed(), np.int64).reshape(-1, 3)
+        self._places, self._after, self._before = placed.T
 
-    def settle(self, arrival: Arrival, reason: Reason | None) -> None:
-        """Settle one frame; `reason`: why it may not count, if its device may report."""
-        head = arrival.head
-        if not self._work.enrols(arrival.device):
-            self._work.refuse(Reason.DEVICE, NO_STREAM, head.count)
-            return
-        if reason is not None and not reason.is_final:
-            known_stream = NO_STREAM if reason is Reason.STREAM else head.stream
-            self._work.refuse(reason, known_stream, head.count)
-            return
-        last = int(arrival.slots[-1])
-        batch = ArrivedBatch(
-            head.batch, head.first_slot, last, arrival.digest, reason is None, head.series
+    def _placed(self) -> list[tuple[int, int, int]]:
+        """Settle the frames, in their order; return the places of those that count.
+
+        Beside each the counted slots next to it, -1 where there are none.
+        """
+        frames, work, found = self._frames, self._work, []
+        columns = (frames.devices, *frames.heads.tolist(), frames.lasts.tolist(), frames.digests)
+        rows = zip(*columns, judge_all(frames, self._rules), strict=True)
+        for at, row in enumerate(rows):
+            device, stream, number, _, first, count, series, _, last, digest, reason = row
+            key = device, stream
+            if device not in work.heard and not work.enrols(device):
+                work.refuse(Reason.DEVICE, NO_STREAM, count)
+            elif reason is not None and not reason.is_final:
+                work.refuse(reason, NO_STREAM if reason is Reason.STREAM else stream, count)
+            elif (
+                reason is None
+                and (after := work.follow(key, count, first, last, number, digest, series))
+                is not None
+            ):
+                found.append((at, after, -1))
+            else:
+                batch = ArrivedBatch(number, first, last, digest, reason is None, series)
+                placed = work.place(key, batch, count, reason)
+                if placed is not None:
+                    _, after, before = placed
+                    found.append((at, after, -1 if before is None else before))
+        return found
+
+    def changes(self, statuses: Mapping[str, Status], told: Mapping[str, int]) -> Changes:
+        """Return what changed; `told`: classes of devices by their statuses."""
+        counted, is_held = self._counted(told)
+        watched, marked = look_at(
+            counted.frames, self._rules.streams, self._known.watched, self._rules.triples
         )
-        placed = self._work.place((arrival.device, head.stream), batch, head.count, reason)
-        if placed is not None:
-            self._count(arrival, placed)
-
-    def changes(self, statuses: Mapping[str, Status]) -> Changes:
-        """Return what changed."""
-        watched, marked = self._frames_watched.look(self._watched, self._rules.triples)
-        work = self._work
+        work, free = self._work, self._counting(counted, np.flatnonzero(~is_held))
+        frames, held = counted.frames, {}
+        for owner in np.unique(frames.owner[is_held]).tolist():
+            mine = self._counting(counted, np.flatnonzero(frames.owner == owner))
+            held[frames.names[owner]] = HeldCounts(mine.tally(), mine.presence())
         return Changes(
             records=work.records,
             statuses=statuses,
-            tally=self._counted.tally(),
-            presence=self._counted.presence(),
+            tally=free.tally(),
+            presence=free.presence(),
             refused=work.refused,
             enrolled=work.enrolled,
             gapped=work.gapped,
             settled=work.settled,
             watched=watched,
             marked=marked,
-            counted=tuple(self._frames),
-            held={
-                name: HeldCounts(one.tally(), one.presence()) for name, one in self._held.items()
-            },
+            counted=counted,
+            held=held,
             holds=self._holds(marked),
-            reporters=self._counted.reporters(),
+            reporters=free.reporters(),
         )
 
-    def _count(self, arrival: Arrival, placed: Placed) -> None:
-        stream = arrival.head.stream
-        rules = self._rules.streams[stream]
-        member = self._members.get(arrival.device, _PLAIN)
-        cls = self._told.get(arrival.device, UNTOLD) or member.cls
-        if member.held:
-            cls = UNTOLD  # until it is released
-            self._held[arrival.device].add(arrival, placed, (member.group, cls), rules)
-        else:
-            self._counted.add(arrival, placed, (member.group, cls), rules)
-        self._frames.append((arrival, member.group, cls))
-        watch = rules.plans[arrival.head.epoch].watch
-        if watch is not None:
-            self._frames_watched.add(arrival, watch)
+    def _counted(self, told: Mapping[str, int]) -> tuple[CountedFrames, NDArray[np.bool_]]:
+        """Return the frames that count, with whose they are, and which of them are held."""
+        frames, members = self._frames.some(self._places), self._known.members
+        every = [members.get(name, _PLAIN) for name in frames.names]
+        classes = [
+            UNTOLD if one.held else told.get(name, UNTOLD) or one.cls  # until it is released
+            for name, one in zip(frames.names, every, strict=True)
+        ]
+        groups, is_held = [one.group for one in every], [one.held for one in every]
+        columns = (np.array(one, np.int64)[frames.owner] for one in (groups, classes, is_held))
+        of_groups, of_classes, held = columns
+        return CountedFrames(frames, of_groups, of_classes), held > 0
+
+    def _counting(self, counted: CountedFrames, places: Ints) -> Counting:
+        return Counting(
+            counted.some(places), self._after[places], self._before[places], self._rules.streams
+        )
 
     def _holds(self, marked: Mapping[Key, Marked]) -> frozenset[str]:
         """Return the devices that these marks hold: not those that an operator released before."""
         if not self._rules.marks_hold:
             return frozenset()
-        members = {device: self._members.get(device, _PLAIN) for device, _ in marked}
+        members = {device: self._known.members.get(device, _PLAIN) for device, _ in marked}
         return frozenset(name for name, one in members.items() if not (one.held or one.cleared))
-
-
-def _order(arrival: Arrival) -> tuple[str, int, int, int]:
-    """Return how frames of a device follow each other: by number, and from series to series."""
-    head = arrival.head
-    return arrival.device, head.stream, head.first_slot if head.series else 0, head.batch

@@ -8,11 +8,11 @@ Source: docs/design.md, The aggregator.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from aggregator.counting.accounts import account, with_status
+from aggregator.counting.accounts import account, with_counted, with_status
 from aggregator.counting.records import Record
-from aggregator.counting.seen_batches import Outcome, is_settled, place
+from aggregator.counting.seen_batches import Outcome, follow, is_settled, place
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from aggregator.counting.seen_batches import ArrivedBatch, Placed
     from edge_ldp.protocol.messages import StreamStatus
 
-DIGEST_BYTES = 8
 NO_STREAM = -1  # where a refusal has no stream that can be believed
 _NEVER_HEARD = Record()
 
@@ -38,9 +37,12 @@ class Settlement:
         self._members = known.members
         self._known_devices = known.devices
         self._devices = set(known.devices)
+        # those of which nothing was decided: whatever else, they may report
+        heard = known.devices if rules.devices is None else known.devices & rules.devices
+        self.heard = heard - known.members.keys()
         self._device_count = known.device_count
-        self._records = dict(known.records)
-        self._changed: set[Key] = set()
+        self._known = known.records
+        self._records: dict[Key, Record] = {}
         self._messages: Counter[tuple[str, int]] = Counter()
         self._reports: Counter[tuple[str, int]] = Counter()
         self._settled: set[str] = set()
@@ -51,7 +53,7 @@ class Settlement:
     @property
     def records(self) -> dict[Key, Record]:
         """The records that changed, as they are now."""
-        return {key: self._records[key] for key in self._changed}
+        return self._records
 
     @property
     def refused(self) -> dict[tuple[str, int], tuple[int, int]]:
@@ -91,8 +93,21 @@ class Settlement:
     def apply_status(self, device: str, status: StreamStatus) -> None:
         """Take over what a device says of one stream."""
         key = (device, status.stream)
-        self._records[key] = with_status(self._records.get(key, _NEVER_HEARD), status)
-        self._changed.add(key)
+        self._records[key] = with_status(self._of(key), status)
+
+    def follow(self, key: Key, reports: int, first: int, *batch: Any) -> int | None:
+        """Put a batch that counts in its place, if it is the next one and nothing is open.
+
+        `batch`: what `seen_batches.follow` takes after the first slot. Returns the slot counted
+        last, None where `place` has to look.
+        """
+        old = self._records.get(key) or self._known.get(key, _NEVER_HEARD)
+        state = follow(old.state, first, *batch)
+        if state is None:
+            return None
+        self._records[key] = with_counted(old, state, first, reports)
+        self._settled.add(key[0])
+        return old.state.last_slot
 
     def place(
         self, key: Key, batch: ArrivedBatch, reports: int, reason: Reason | None
@@ -102,36 +117,36 @@ class Settlement:
         `reason`: why a batch that is settled may not count.
         """
         device, stream = key
-        old = self._records.get(key, _NEVER_HEARD)
+        old = self._of(key)
         state, placed = place(old.state, batch)
         outcome = placed.outcome
-        counts = outcome in (Outcome.NEW, Outcome.LATE) and reason is None
-        if not counts:
-            why = reason if reason is not None and outcome.settles else outcome
-            self.refuse(why, stream, reports)
         self._records[key] = account(old, state, outcome, batch, reports)
-        self._changed.add(key)
         self._settled.add(device)
-        if len(state.gaps) > len(old.state.gaps) or outcome is Outcome.GAP_LIMIT:
+        if outcome is Outcome.GAP_LIMIT or len(state.gaps) > len(old.state.gaps):
             self._gapped.add(device)
-        return placed if counts else None
+        if reason is None and (outcome is Outcome.NEW or outcome is Outcome.LATE):
+            return placed
+        why = reason if reason is not None and outcome.settles else outcome
+        self.refuse(why, stream, reports)
+        return None
 
     def place_again(self, key: Key, again: Again) -> None:
         """Count what came again as duplicates; nothing where the record knows none of it."""
         device, stream = key
-        old = self._records.get(key, _NEVER_HEARD)
+        old = self._of(key)
         if not all(is_settled(old.state, *one) for one in again.batches):
             return
         self.refuse(Outcome.DUPLICATE, stream, again.reports, again.messages)
         self._records[key] = old._replace(duplicates=old.duplicates + again.reports)
-        self._changed.add(key)
         self._settled.add(device)
+
+    def _of(self, key: Key) -> Record:
+        return self._records.get(key) or self._known.get(key, _NEVER_HEARD)
 
     def _take_over(self, before: Changes) -> None:
         self._devices |= before.enrolled
         self._device_count += len(before.enrolled)
         self._records.update(before.records)
-        self._changed |= before.records.keys()
         self._settled |= before.settled
         self._gapped |= before.gapped
         refused: Mapping[tuple[str, int], tuple[int, int]] = before.refused

@@ -36,7 +36,9 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from aggregator.counting.code_sets import Watch
-    from aggregator.counting.records import Arrival, Key, WatchKey
+    from aggregator.counting.frames import FrameBatch
+    from aggregator.counting.records import Key, WatchKey
+    from aggregator.counting.refusals import StreamRules
 
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
@@ -91,55 +93,41 @@ class Mark:
     chance: float
 
 
-class WatchedFrames:
-    """Frames that count, gathered by stream and law and then looked at together."""
+def look_at(
+    frames: FrameBatch,
+    streams: Mapping[int, StreamRules],
+    kept: Mapping[WatchKey, bytes],
+    triples: int,
+) -> tuple[dict[WatchKey, bytes], dict[Key, Marked]]:
+    """Return what is kept of the devices after these frames, and the marks of those beyond bounds.
 
-    def __init__(self) -> None:
-        self._laws: dict[tuple[int, str], _Law] = {}
-
-    def add(self, arrival: Arrival, watch: Watch) -> None:
-        """Take a frame's codes."""
-        key = (arrival.head.stream, watch.law)
-        if key not in self._laws:
-            self._laws[key] = _Law(watch)
-        law = self._laws[key]
-        law.owners.append(law.devices.setdefault(arrival.device, len(law.devices)))
-        law.codes.append(arrival.codes)
-
-    def look(
-        self, kept: Mapping[WatchKey, bytes], triples: int
-    ) -> tuple[dict[WatchKey, bytes], dict[Key, Marked]]:
-        """Return what is kept of the devices from now on, and the marks of those beyond bounds.
-
-        `kept`: until now; `triples`: device, stream and law triples that are ever watched, at most.
-        """
-        after: dict[WatchKey, bytes] = {}
-        marked: dict[Key, Marked] = {}
-        for (stream, name), law in self._laws.items():
-            keys = [(device, stream, name) for device in law.devices]
-            found, marks = observe_flush(
-                law.watch,
-                [kept.get(key) for key in keys],
-                np.repeat(law.owners, [len(codes) for codes in law.codes]),
-                np.concatenate(law.codes),
-                rate=MARK_RATE,
-                devices=triples,
-            )
-            after.update(zip(keys, found, strict=True))
-            for at, of_device in marks.items():
-                worst = min(of_device, key=lambda mark: mark.chance)
-                marked[keys[at][:2]] = Marked(**asdict(worst))
-        return after, marked
-
-
-class _Law:
-    """Codes under one law, and whose they are: an index of `devices`."""
-
-    def __init__(self, watch: Watch) -> None:
-        self.watch = watch
-        self.devices: dict[str, int] = {}
-        self.owners: list[int] = []
-        self.codes: list[Ints] = []
+    `kept`: until now; `triples`: device, stream and law triples that are ever watched, at most.
+    """
+    plans, of = frames.plans
+    laws: dict[tuple[int, str], tuple[Watch, list[int]]] = {}
+    for at, (stream, epoch) in enumerate(plans):
+        watch = streams[stream].plans[epoch].watch
+        if watch is not None:
+            laws.setdefault((stream, watch.law), (watch, []))[1].append(at)
+    after: dict[WatchKey, bytes] = {}
+    marked: dict[Key, Marked] = {}
+    for (stream, name), (watch, mine) in laws.items():
+        under = frames.some(np.flatnonzero(np.isin(of, mine)))
+        owners, owner = np.unique(under.owner, return_inverse=True)
+        keys = [(under.names[at], stream, name) for at in owners.tolist()]
+        found, marks = observe_flush(
+            watch,
+            [kept.get(key) for key in keys],
+            np.repeat(owner.reshape(-1), under.counts),
+            under.codes,
+            rate=MARK_RATE,
+            devices=triples,
+        )
+        after.update(zip(keys, found, strict=True))
+        for at, of_device in marks.items():
+            worst = min(of_device, key=lambda mark: mark.chance)
+            marked[keys[at][:2]] = Marked(**asdict(worst))
+    return after, marked
 
 
 def observe_flush(  # noqa: PLR0913 (two of them by name)

@@ -6,13 +6,15 @@ import asyncio
 from collections import Counter
 from dataclasses import dataclass
 from functools import partial
+from itertools import compress
 from typing import TYPE_CHECKING, TypeAlias
 
 from aggregator.counting.curated import read_released, settle_released, wanted_released
+from aggregator.counting.frames import FrameBatch
 from aggregator.counting.period_sums import read_sums, settle_sums, wanted_sums
 from aggregator.counting.quota import Quota
 from aggregator.counting.seen_batches import Outcome
-from aggregator.counting.settle import NONE, read_frames, settle, wanted
+from aggregator.counting.settle import NONE, settle, wanted
 from aggregator.intake.last_times import OUTRUN
 from aggregator.intake.receipt_schedule import Delays
 from aggregator.intake.shed import Shed
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
     from aggregator.archive.spool import Spool
     from aggregator.config import AggregatorConfig
     from aggregator.counting.period_sums import SumsArrival
-    from aggregator.counting.records import Again, Arrival, Changes, Key, Known, ReleasedArrival
+    from aggregator.counting.records import Again, Changes, Key, Known, ReleasedArrival
     from aggregator.counting.refusals import Rules
     from aggregator.courier.courier import AnyLink
     from aggregator.intake.last_times import LastTimes
@@ -42,7 +44,7 @@ if TYPE_CHECKING:
 
     MakeRules: TypeAlias = Callable[[], Rules]
     Heed: TypeAlias = Callable[[str, bytes], None]
-    RulesFor: TypeAlias = Callable[[Store, Sequence[Arrival], Rules], Rules]
+    RulesFor: TypeAlias = Callable[[Store, FrameBatch, Rules], Rules]
 
 MAX_STATUS_BYTES = 1 << 14
 _KINDS = ("report", "stream", "status")  # what devices send
@@ -53,7 +55,7 @@ TOLD_AT = 10_000  # messages refused unread: their number is stored by then
 class Flush:
     """What one flush of messages holds; `broken`: messages by reason that are not ours."""
 
-    arrivals: Sequence[Arrival]
+    frames: FrameBatch
     statuses: Mapping[str, Status]
     broken: Mapping[str, int]
     released: Sequence[ReleasedArrival] = ()
@@ -63,7 +65,7 @@ class Flush:
     def devices(self) -> frozenset[str]:
         """Everyone who is in it."""
         own = {one.device for one in self.released} | {one.device for one in self.sums}
-        return frozenset({one.device for one in self.arrivals} | own | self.statuses.keys())
+        return frozenset(own | {*self.frames.names} | self.statuses.keys())
 
 
 def read_messages(fleet: str, messages: Sequence[Message]) -> Flush:
@@ -93,35 +95,35 @@ def read_messages(fleet: str, messages: Sequence[Message]) -> Flush:
             broken["frame"] += 1
         except EdgeLdpError:
             broken["status"] += 1
-    arrivals, sums = _read_reports(reports, broken)
-    return Flush(arrivals, statuses, broken, released, sums)
+    frames, sums = _read_reports(reports, broken)
+    return Flush(frames, statuses, broken, released, sums)
 
 
 def _read_reports(
     messages: Sequence[tuple[str, bytes]], broken: Counter[str]
-) -> tuple[list[Arrival], list[SumsArrival]]:
+) -> tuple[FrameBatch, list[SumsArrival]]:
     """Decode messages of reports: each as one frame, as nearly all are; what is none, in parts."""
-    found = [[one] if one else [] for one in read_frames(messages)]
+    frames, whole = FrameBatch.read(messages)
     sums: list[SumsArrival] = []
     parts: list[tuple[str, bytes]] = []
     places: list[int] = []
     for at, (device, payload) in enumerate(messages):
-        if found[at]:
+        if whole[at]:
             continue
         try:
-            frames = split_frames(payload)
-            reports = [(device, one) for one in frames if not one.startswith(SUMS)]
+            found = split_frames(payload)
+            reports = [(device, one) for one in found if not one.startswith(SUMS)]
             parts += reports
             places += [at] * len(reports)
-            sums += [read_sums(device, one) for one in frames if one.startswith(SUMS)]
+            sums += [read_sums(device, one) for one in found if one.startswith(SUMS)]
         except WireError:
             broken["frame"] += 1
-    for at, one in zip(places, read_frames(parts), strict=True):
-        if one is None:
-            broken["frame"] += 1
-        else:
-            found[at].append(one)
-    return [one for of_message in found for one in of_message], sums
+    if parts:
+        more, are_whole = FrameBatch.read(parts)
+        broken["frame"] += are_whole.count(False)
+        came = [*compress(range(len(whole)), whole), *compress(places, are_whole)]
+        frames = frames.merged(more, came)
+    return frames, sums
 
 
 def _sort(fleet: str, given: str) -> tuple[str, str]:
@@ -276,7 +278,7 @@ class Intake:
 
         Of a message of several batches each is charged.
         """
-        new = [one.device for one, *_ in changes.counted]
+        new = changes.counted.frames.devices
         new += [one.device for one in changes.released] + [one.device for one in changes.summed]
         if changes.refused or len(new) < len(messages):
             self._quota.charge(_sent(messages) - Counter(new), now_s)
@@ -306,13 +308,13 @@ def commit(  # noqa: PLR0913 (what one flush is made of)
         spool.resolve(store.committed)
     flush = read_messages(fleet, messages)
     if rules_for is not None:
-        rules = rules_for(store, flush.arrivals, rules)
+        rules = rules_for(store, flush.frames, rules)
     broken = {**flush.broken, "rate": unread} if unread else flush.broken
     own = wanted_released(flush.released) | wanted_sums(flush.sums)
-    keys = wanted(flush.arrivals, flush.statuses) | own | again.keys()
+    keys = wanted(flush.frames, flush.statuses) | own | again.keys()
 
     def decide(known: Known) -> Changes:
-        changes = settle(flush.arrivals, flush.statuses, broken, known, rules, again)
+        changes = settle(flush.frames, flush.statuses, broken, known, rules, again)
         changes = settle_sums(flush.sums, known, rules, changes)
         changes = settle_released(flush.released, flush.statuses, known, rules, changes)
         if spool is not None:

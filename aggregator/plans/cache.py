@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from aggregator.config import StreamTable
-    from aggregator.counting.records import Arrival
+    from aggregator.counting.frames import FrameBatch
     from aggregator.plans.signing import PlanSeal
     from aggregator.store.contract import PlanRow, Reader, RevisionRow, Store
 
@@ -80,10 +80,9 @@ class PlanCache:
         self._streams = streams
         self.rules = self._make_rules()
 
-    def covers(self, arrivals: Iterable[Arrival]) -> bool:
+    def covers(self, frames: FrameBatch) -> bool:
         """Say whether every frame's epoch is one that could be known; O(frames)."""
-        named = {(one.head.stream, one.head.epoch) for one in arrivals}
-        return all(epoch <= self._newest(stream) for stream, epoch in named)
+        return all(epoch <= self._newest(stream) for stream, epoch in frames.plans[0])
 
     def note_revision(self, row: RevisionRow) -> None:
         """Remember a stream's last revision; raises StoreError when it does not parse."""

@@ -33,10 +33,10 @@ from edge_ldp.protocol.plan import last_epoch, parse_plan
 from edge_ldp.protocol.utc import utc
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping
 
     from aggregator.config import AggregatorConfig, StreamTable
-    from aggregator.counting.records import Arrival
+    from aggregator.counting.frames import FrameBatch
     from aggregator.courier.courier import AnyLink
     from aggregator.store.contract import Store
     from aggregator.store.store_thread import StoreThread
@@ -117,13 +117,13 @@ class PlanPublisher:
             measured=self._measured,
         )
 
-    def rules_for(self, store: Store, arrivals: Sequence[Arrival], rules: Rules) -> Rules:
+    def rules_for(self, store: Store, frames: FrameBatch, rules: Rules) -> Rules:
         """Return the rules with the plans of now, read again when a frame's epoch is above all.
 
         To be called on the store's thread. Without it a worker would refuse for good what was
         reported under a plan that another worker has just issued; `rules` may be older than it.
         """
-        if not self.cache.covers(arrivals):
+        if not self.cache.covers(frames):
             self.cache.refresh(store)
         return replace(rules, streams=self.cache.rules)
 

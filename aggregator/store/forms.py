@@ -58,32 +58,17 @@ def unpack_refusals(text: str) -> tuple[str, ...]:
 
 def record_row(key: Key, record: Record) -> tuple[Any, ...]:
     """Return the row of a record, in the order of SQLite's table."""
-    s = record.state
-    return (
-        *key,
-        s.highest,
-        s.last_slot,
-        s.floor,
-        _pack_gaps(s.gaps) if s.gaps else b"",
-        s.digests,
-        record.first_slot,
-        record.counted,
-        record.rejected,
-        record.duplicates,
-        record.conflicts,
-        record.created,
-        record.expired,
-        record.first,
-        record.next,
-        record.before,
-        s.series,
-        pack_series(s.earlier) if s.earlier else b"",
-    )
+    state, *rest = record
+    highest, last_slot, floor, gaps, digests, series, earlier = state
+    packed = _pack_gaps(gaps) if gaps else b""
+    ends = series, pack_series(earlier) if earlier else b""
+    return *key, highest, last_slot, floor, packed, digests, *rest, *ends
 
 
-def row_record(row: Sequence[Any]) -> Record:
-    """Return the record in a row of RECORD's columns; raises RowError when it is damaged."""
-    highest, last_slot, floor, gaps, digests, *rest, series, packed = row
+def row_record(row: Sequence[Any], at: int = 0) -> Record:
+    """Return the record in a row, RECORD's columns from a place on; raises RowError if damaged."""
+    highest, last_slot, floor, gaps, digests = row[at : at + 5]
+    series, packed = row[-2:]
     try:
         found = tuple([_unpack_gap(*fields) for fields in _GAP.iter_unpack(gaps)]) if gaps else ()
         earlier = unpack_series(packed) if packed else ()
@@ -92,7 +77,8 @@ def row_record(row: Sequence[Any]) -> Record:
         raise RowError(DAMAGED) from exc
     if torn:
         raise RowError(DAMAGED)
-    return Record(DeviceState(highest, last_slot, floor, found, digests, series, earlier), *rest)
+    state = DeviceState(highest, last_slot, floor, found, digests, series, earlier)
+    return Record(state, *row[at + 5 : -2])
 
 
 def pack_pairs(codes: Ints, counts: Ints) -> bytes:

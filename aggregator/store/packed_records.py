@@ -6,13 +6,14 @@ Bytes a device are what the size of such a store is made of.
 from __future__ import annotations
 
 import struct
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
 
 from aggregator.counting.records import Record
-from aggregator.counting.seen_batches import DIGEST, DeviceState, Gap
+from aggregator.counting.seen_batches import DIGEST, KEPT_DIGESTS, DeviceState, Gap
 from aggregator.store.forms import DAMAGED, pack_series, unpack_series
 from edge_ldp.errors import RowError
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _DIGEST_BYTES = 8
+_DIGEST = DIGEST.format.removeprefix("<")
+_DIGESTS = [struct.Struct("<" + n * _DIGEST) for n in range(KEPT_DIGESTS + 1)]
 _SAFE_BITS = 40  # sums of 2**23 smaller numbers fit
 
 
@@ -58,14 +61,15 @@ _LIST = struct.Struct(">BI")  # how MessagePack begins a list of so many
 def pack_record(record: Record) -> bytes:
     """Return a record in about 110 bytes, 96 of 8 digests, where no gap is open."""
     s = record.state
+    digests = _DIGESTS[len(s.digests) // DIGEST.size].unpack(s.digests)
     first = record.first_slot
     return _ENCODER.encode(
         _Packed(
             s.highest,
             s.last_slot,
             s.floor,
-            tuple([s.highest - batch for batch, _ in DIGEST.iter_unpack(s.digests)]),
-            b"".join([digest for _, digest in DIGEST.iter_unpack(s.digests)]),
+            tuple([s.highest - batch for batch in digests[::2]]),
+            b"".join(digests[1::2]),
             tuple([(g.first, g.last, g.after, g.before) for g in s.gaps]),
             None if first is None else s.last_slot - first,
             record.counted,
@@ -91,17 +95,16 @@ def unpack_record(blob: bytes) -> Record:
         raise RowError(DAMAGED) from exc
     if len(p.digests) != len(p.back) * _DIGEST_BYTES:
         raise RowError("a device's record has digests without batches")
-    digests = [
-        DIGEST.pack(p.highest - back, p.digests[at * _DIGEST_BYTES : (at + 1) * _DIGEST_BYTES])
-        for at, back in enumerate(p.back)
-    ]
+    parts = struct.unpack(f"{_DIGEST_BYTES}s" * len(p.back), p.digests)
+    pairs = [(p.highest - back, part) for back, part in zip(p.back, parts, strict=True)]
+    digests = _DIGESTS[len(p.back)].pack(*chain.from_iterable(pairs))
     gaps = tuple([Gap(*gap) for gap in p.gaps]) if p.gaps else ()
     try:
         earlier = unpack_series(p.earlier) if p.earlier else ()
     except struct.error as exc:
         raise RowError(DAMAGED) from exc
     return Record(
-        DeviceState(*(p.highest, p.last_slot, p.floor, gaps, b"".join(digests), p.series, earlier)),
+        DeviceState(*(p.highest, p.last_slot, p.floor, gaps, digests, p.series, earlier)),
         None if p.span is None else p.last_slot - p.span,
         p.counted,
         p.rejected,

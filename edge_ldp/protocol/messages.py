@@ -54,9 +54,8 @@ def topic(fleet: str, kind: str, name: str) -> str:
 
 def name_in_topic(fleet: str, kind: str, given: str) -> str | None:
     """Return the device or stream that a topic of this fleet and kind names, or None."""
-    head = topic(fleet, kind, "")
-    name = given.removeprefix(head)
-    return name if given.startswith(head) and _NAME.match(name) else None
+    head, _, name = given.rpartition("/")
+    return name if head == f"{PREFIX}/{fleet}/{kind}" and _NAME.match(name) else None
 
 
 class StreamReceipt(NamedTuple):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING
+from itertools import compress
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 _FIELDS = frame.Header._fields
+_FIRST, _COUNT, _SERIES = (_FIELDS.index(name) for name in ("first_slot", "count", "series"))
 _V1 = np.dtype(
     {
         "names": ["magic", "version", "flags", "stream", "batch", "epoch", "first_slot", "count"],
@@ -39,70 +41,71 @@ _SECOND = bytes((frame.VERSION,))
 Decoded = tuple[frame.Header, "Ints", "Ints"] | None
 
 
+class FrameColumns(NamedTuple):
+    """Frames of many payloads, in their order, those left out that are none.
+
+    `whole`: which payloads are frames; `heads`: a row for each field of a Header; `slots`, `codes`:
+    of all reports, frame after frame.
+    """
+
+    whole: NDArray[np.bool_]
+    heads: Ints
+    slots: Ints
+    codes: Ints
+
+
 @taking(payloads=every(BYTES))
 def decode_frames(payloads: Sequence[bytes]) -> list[Decoded]:
     """Return (header, slots, codes) of each payload, or None where `frame.decode` raises.
 
     All at once: a tenth of the time of one after the other for frames of 50 reports.
     """
-    is_second = [payload[2:3] == _SECOND for payload in payloads]
-    if all(is_second) or not any(is_second):
-        return _decode_version(payloads, second=all(is_second))
-    parts = {
-        second: iter(
-            _decode_version(
-                [one for one, is_one in zip(payloads, is_second, strict=True) if is_one is second],
-                second=second,
-            )
-        )
-        for second in (False, True)
-    }
-    return [next(parts[second]) for second in is_second]
+    whole, heads, *reports = decode_columns(payloads)
+    ends = np.cumsum(heads[_COUNT])[:-1]
+    parts = (np.split(one, ends) for one in reports)
+    found = zip(map(frame.Header._make, heads.T.tolist()), *parts, strict=False)
+    return [next(found) if is_whole else None for is_whole in whole.tolist()]
 
 
-def _decode_version(payloads: Sequence[bytes], *, second: bool) -> list[Decoded]:
-    """Return the same of payloads that say that they are of version 2, or of none that does."""
+@taking(payloads=every(BYTES))
+def decode_columns(payloads: Sequence[bytes]) -> FrameColumns:
+    """Return the same as columns: half the time for frames of a few reports."""
     sizes = np.array([len(payload) for payload in payloads], np.int64)
-    size = (_V2 if second else _V1).itemsize
-    counts, rest = np.divmod(sizes - size, frame.PAIR_BYTES)
-    fits = ((counts > 0) & (counts <= frame.MAX_REPORTS) & (rest == 0)).tolist()
-    if not all(fits):
-        sized = [one for one, fit in zip(payloads, fits, strict=True) if fit]
-        others = iter(_decode_version(sized, second=second))
-        return [next(others) if fit else None for fit in fits]
-    return _decode_sized(payloads, counts, second=second) if payloads else []
-
-
-def _decode_sized(payloads: Sequence[bytes], counts: Ints, *, second: bool) -> list[Decoded]:
-    """Return the same of payloads that are as long as frames of so many pairs."""
-    layout = _V2 if second else _V1
-    size = layout.itemsize
-    heads = np.frombuffer(b"".join([p[:size] for p in payloads]), layout)
-    pairs = np.frombuffer(b"".join([p[size:] for p in payloads]), "<u2")
+    is_second = np.array([payload[2:3] == _SECOND for payload in payloads], bool)
+    starts = np.where(is_second, _V2.itemsize, _V1.itemsize)
+    counts, rest = np.divmod(sizes - starts, frame.PAIR_BYTES)
+    whole = (counts > 0) & (counts <= frame.MAX_REPORTS) & (rest == 0)
+    if not whole.any():
+        nothing = np.zeros(0, np.int64)
+        return FrameColumns(whole, np.zeros((len(_FIELDS), 0), np.int64), nothing, nothing)
+    if not whole.all():
+        found = decode_columns(list(compress(payloads, whole.tolist())))
+        whole[whole] = found.whole
+        return found._replace(whole=whole)
+    heads = np.zeros((len(_FIELDS), len(payloads)), np.int64)
+    for version, layout in enumerate((_V1, _V2), 1):
+        mine = np.flatnonzero(is_second == (version == frame.VERSION))
+        parts = [payloads[at][: layout.itemsize] for at in mine.tolist()]
+        raw = np.frombuffer(b"".join(parts), layout)
+        for at, name in enumerate(_FIELDS):
+            if name in (layout.names or ()):
+                heads[at, mine] = raw[name]
+        is_known = (raw["magic"] == frame.MAGIC) & (raw["version"] == version)
+        whole[mine] = is_known & (raw["flags"] == 0)
+    whole &= (heads[_COUNT] == counts) & (is_second <= (heads[_SERIES] > 0))
+    parts = [one[start:] for one, start in zip(payloads, starts.tolist(), strict=True)]
+    pairs = np.frombuffer(b"".join(parts), "<u2")
     offsets, codes = pairs[::2].astype(np.int64), pairs[1::2].astype(np.int64)
-    slots = offsets + np.repeat(heads["first_slot"].astype(np.int64), counts)
+    slots = offsets + np.repeat(heads[_FIRST], counts)
     ends = np.cumsum(counts)
-    starts = ends - counts
+    begins = ends - counts
     rises = np.append(True, offsets[1:] > offsets[:-1])
-    rises[starts] = offsets[starts] == 0
-    whole = (
-        (heads["magic"] == frame.MAGIC)
-        & (heads["version"] == (frame.VERSION if second else 1))
-        & (heads["flags"] == 0)
-        & (heads["count"] == counts)
-        & (slots[ends - 1] <= _U32)
-        & np.logical_and.reduceat(rises, starts)
-    )
-    if second:
-        whole &= heads["series"] > 0
-    named = set(layout.names or ())
-    nothing = [0] * len(payloads)
-    columns = (heads[name].tolist() if name in named else nothing for name in _FIELDS)
-    headers = map(frame.Header._make, zip(*columns, strict=True))
-    rows = zip(headers, starts.tolist(), ends.tolist(), whole.tolist(), strict=True)
-    return [
-        (head, slots[start:end], codes[start:end]) if ok else None for head, start, end, ok in rows
-    ]
+    rises[begins] = offsets[begins] == 0
+    whole &= (slots[ends - 1] <= _U32) & np.logical_and.reduceat(rises, begins)
+    if whole.all():
+        return FrameColumns(whole, heads, slots, codes)
+    stays = np.repeat(whole, counts)
+    return FrameColumns(whole, heads[:, whole], slots[stays], codes[stays])
 
 
 @taking(

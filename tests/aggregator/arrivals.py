@@ -1,11 +1,10 @@
 """One frame as the aggregator reads it."""
 
-from aggregator.counting.records import Arrival
-from aggregator.counting.settle import read_frames
+from aggregator.counting.frames import Arrival, FrameBatch
 
 
 def read_frame(device: str, payload: bytes) -> Arrival:
     """Return a frame that is well-formed as it arrives."""
-    (found,) = read_frames([(device, payload)])
-    assert found is not None
+    frames, _ = FrameBatch.read([(device, payload)])
+    (found,) = frames
     return found

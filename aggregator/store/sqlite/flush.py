@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from collections.abc import Set as AbstractSet
 
-    from aggregator.counting.records import Cell, Changes, Key
+    from aggregator.counting.records import Cell, Changes, Key, Record, WatchKey
     from aggregator.counting.tally import Tally
 
 _CLAIMS = CLAIMS.format("IN (SELECT value FROM json_each(?))")
@@ -43,20 +43,21 @@ def known(
 ) -> Known:
     """Return what the store holds of these; `device_count`: of all devices with a row."""
     streams: defaultdict[int, list[str]] = defaultdict(list)
-    for device, stream in sorted(keys):
+    for device, stream in keys:
         streams[stream].append(device)
-    records, watched = {}, {}
+    records: dict[Key, Record] = {}
+    watched: dict[WatchKey, bytes] = {}
     for stream, names in streams.items():
-        named = (json.dumps(names), stream)
-        for device, *row in db.execute(schema.GET_RECORDS, named):
-            records[device, stream] = row_record(row)
-        for device, law, kept in db.execute(schema.GET_WATCHED, named):
-            watched[device, stream, law] = kept
-    found, members = set(), {}
-    for device, *row in db.execute(schema.GET_DEVICES, (json.dumps(sorted(devices)),)):
-        found.add(device)
-        if any(row):
-            members[device] = _member(*row)
+        named = (json.dumps(sorted(names)), stream)
+        kept_rows = db.execute(schema.GET_RECORDS, named)
+        records |= {(row[0], stream): row_record(row, 1) for row in kept_rows}
+        watched |= {
+            (device, stream, law): kept
+            for device, law, kept in db.execute(schema.GET_WATCHED, named)
+        }
+    rows = db.execute(schema.GET_DEVICES, (json.dumps(sorted(devices)),)).fetchall()
+    found = [row[0] for row in rows]
+    members = {row[0]: _member(*row[2:]) for row in rows if not row[1]}
     retired = frozenset(streams_of(db.execute(FACTS), RETIRED))
     summing = json.dumps(sorted({device for device, key in keys if key >= FIRST_SUMS_KEY}))
     claims = db.execute(_CLAIMS, (at_s - CLAIMED_S, summing)).fetchall()

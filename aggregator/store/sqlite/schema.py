@@ -163,8 +163,10 @@ ADD_DEVICE = """INSERT OR IGNORE INTO devices (device, state, software, seen_s, 
     VALUES (?1, 'unknown', '', ?2, ?2)"""
 HOLD_DEVICE = "UPDATE devices SET held_s = ? WHERE device = ? AND held_s IS NULL"
 # of many devices at once, named in JSON: half the time of a statement for each
-GET_DEVICES = """SELECT device, grp, revoked_s IS NOT NULL, held_s IS NOT NULL,
-    cleared_s IS NOT NULL, cls FROM json_each(?) CROSS JOIN devices ON device = value"""
+GET_DEVICES = """SELECT device,
+    grp = 0 AND cls = 0 AND coalesce(revoked_s, held_s, cleared_s) IS NULL,
+    grp, revoked_s IS NOT NULL, held_s IS NOT NULL, cleared_s IS NOT NULL, cls
+    FROM json_each(?) CROSS JOIN devices ON device = value"""
 GET_RECORDS = f"""SELECT device, {RECORD}
     FROM json_each(?) CROSS JOIN records ON device = value AND stream = ?"""  # noqa: S608 (our own columns)
 GET_WATCHED = """SELECT device, law, kept

@@ -22,7 +22,7 @@ from aggregator.archive.spool_record import (
     encode_record,
     find_records,
 )
-from aggregator.counting.records import Arrival
+from aggregator.counting.frames import Arrival, CountedFrames
 from aggregator.counting.retention import RolledUp
 from aggregator.counting.seen_batches import ArrivedBatch, DeviceState, Outcome, is_settled, place
 from aggregator.counting.tally import Tally, merge, rows_of
@@ -73,14 +73,15 @@ def decoded(spool: bytes) -> list[Row]:
     return [row for body in find_records(spool).bodies for row in rows(decode_record(body))]
 
 
-def in_group(group: int, *frames: Arrival) -> list[tuple[Arrival, int, int]]:
-    return [(one, group, 3) for one in frames]
+def in_group(group: int, *frames: Arrival) -> CountedFrames:
+    return CountedFrames.of((one, group, 3) for one in frames)
 
 
 def test_a_record_gives_back_every_report_of_its_frames() -> None:
     frames = [arrival("b-long-name", 3, 100, [5, 65_535]), arrival("a", 9, 2**32 - 1, [0], 255)]
     digests = [int.from_bytes(one.digest, "little") for one in frames]
-    record = encode_record([(frames[0], 2**32 - 1, 257), (frames[1], 0, 0)], FLUSH)
+    counted = CountedFrames.of([(frames[0], 2**32 - 1, 257), (frames[1], 0, 0)])
+    record = encode_record(counted, FLUSH)
     assert decoded(record) == [
         ("b-long-name", 1, 7, 100, 5, 3, digests[0], 2**32 - 1, 257),
         ("b-long-name", 1, 7, 101, 65_535, 3, digests[0], 2**32 - 1, 257),

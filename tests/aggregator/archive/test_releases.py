@@ -21,6 +21,7 @@ from aggregator.archive.spool_record import (
     releases_of,
 )
 from aggregator.commands import replay
+from aggregator.counting.frames import CountedFrames
 from aggregator.counting.refusals import Measured
 from aggregator.errors import StoreError
 from aggregator.intake.intake import commit
@@ -56,14 +57,14 @@ def test_a_record_of_reports_and_sums_is_read_back_and_a_damaged_one_told(
     both, alone = changes.counted, changes.summed
     (body,) = find_records(encode_record(both, FLUSH, alone)).bodies
     assert releases_of(body) == alone
-    assert len(decode_record(body)) == sum(len(one.slots) for one, _, _ in both)
-    assert doubt_of(body).device == both[0][0].device
-    (body,) = find_records(encode_record((), FLUSH, alone)).bodies
+    assert len(decode_record(body)) == len(both.frames.slots)
+    assert doubt_of(body).device == both.frames.devices[0]
+    (body,) = find_records(encode_record(CountedFrames.of(), FLUSH, alone)).bodies
     assert (releases_of(body), len(decode_record(body))) == (alone, 0)
     assert doubt_of(body) == Doubt(FLUSH, "home-1", FIRST_SUMS_KEY, 1, 7)
     (body,) = find_records(encode_record(both, FLUSH)).bodies
     assert releases_of(body) == ()
-    damaged = encode_record((), FLUSH, alone)[12:]
+    damaged = encode_record(CountedFrames.of(), FLUSH, alone)[12:]
     for at in (8, 12, 25):
         with pytest.raises(RecordError):
             releases_of(memoryview(damaged[:at] + b"\xff" + damaged[at + 1 :]))
@@ -76,7 +77,7 @@ def test_what_was_not_committed_is_not_in_the_archive_AGG_01(
     lost = SqliteStore.open(tmp_path / "other.db")
     summed = commit(lost, fleet="demo", messages=[release(2)], rules=SUMS).summed
     lost.close()
-    spool.put((), FLUSH, summed)  # and died before the store did
+    spool.put(CountedFrames.of(), FLUSH, summed)  # and died before the store did
     found = compact(tmp_path / "archive", {1: SLOT_S}, store.committed)
     assert found == Compacted(releases=1)
     assert [one.device for one in read_releases(tmp_path / "archive")] == ["home-1"]

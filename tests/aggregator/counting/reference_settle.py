@@ -4,7 +4,7 @@ The model that the vectorised settling is compared with; only tests use it.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import pairwise
 
@@ -12,9 +12,9 @@ import numpy as np
 
 from aggregator.counting.accounts import with_status
 from aggregator.counting.classes import class_of
+from aggregator.counting.frames import Arrival, CountedFrames
 from aggregator.counting.presence import away_after
 from aggregator.counting.records import (
-    Arrival,
     Changes,
     HeldCounts,
     Key,
@@ -47,7 +47,7 @@ PLAIN = Member()
 
 
 def settle(
-    arrivals: Sequence[Arrival],
+    arrivals: Iterable[Arrival],
     statuses: Mapping[str, Status],
     broken: Mapping[str, int],
     known: Known,
@@ -180,7 +180,7 @@ class Model:
             settled=frozenset(self.settled),
             watched=watched,
             marked=marked,
-            counted=tuple(self.frames),
+            counted=CountedFrames.of(self.frames),
             held=held,
             holds=frozenset(holds if self.rules.marks_hold else ()),
             reporters={cell: pack_reporters(*map(sorted, both)) for cell, both in self.who.items()},

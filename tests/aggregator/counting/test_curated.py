@@ -25,6 +25,7 @@ from aggregator.counting.curated import (
     settle_released,
     wanted_released,
 )
+from aggregator.counting.frames import FrameBatch
 from aggregator.counting.records import Changes, Key, Known, Record, ReleasedArrival
 from aggregator.counting.refusals import Reason, Rules
 from aggregator.counting.settle import settle
@@ -100,7 +101,7 @@ class Store:
         statuses = statuses or {}
         known = Known(dict(self.records), frozenset(self.devices), len(self.devices))
         now = rules(**changed)
-        plain = settle([], statuses, {}, known, now)
+        plain = settle(FrameBatch.of([]), statuses, {}, known, now)
         changes = settle_released(found, statuses, known, now, plain)
         self.records.update(changes.records)
         self.devices |= changes.enrolled
@@ -201,7 +202,7 @@ def test_unknown_devices_get_no_row_REP_03() -> None:
 
 def test_a_flush_without_curated_streams_is_left_as_it_is() -> None:
     known = Known({}, frozenset(), 0)
-    plain = settle([], {}, {}, known, rules())
+    plain = settle(FrameBatch.of([]), {}, {}, known, rules())
     assert settle_released([], {}, known, rules(), plain) is plain
 
 

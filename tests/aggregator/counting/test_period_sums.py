@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aggregator.counting.frames import FrameBatch
 from aggregator.counting.period_sums import (
     MOST_SPANS,
     SumsArrival,
@@ -81,7 +82,7 @@ class Store:
             retired=frozenset({1} if retired else ()),
             claims=[one[:4] for one in self.kept],
         )
-        changes = settle_sums(found, known, rules, settle([], {}, {}, known, rules))
+        changes = settle_sums(found, known, rules, settle(FrameBatch.of([]), {}, {}, known, rules))
         self.records.update(changes.records)
         self.devices |= changes.enrolled
         self.kept += changes.summed

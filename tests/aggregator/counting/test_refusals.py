@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from aggregator.counting.records import Arrival, Member
+from aggregator.counting.frames import Arrival, FrameBatch
+from aggregator.counting.records import Member
 from aggregator.counting.refusals import (
     Codes,
     Reason,
@@ -68,7 +69,7 @@ def verdict(  # noqa: PLR0913 (what a frame is judged by)
 ) -> Reason | None:
     head = Header(stream, 1, epoch, slots[0], len(slots), int(tag > 0), tag)
     arrival = Arrival("home", head, np.array(slots), np.array(codes), b"")
-    return judge_all([arrival], by or rules())[0]
+    return judge_all(FrameBatch.of([arrival]), by or rules())[0]
 
 
 def test_of_several_frames_under_one_plan_each_is_judged_by_its_own_codes() -> None:
@@ -80,7 +81,7 @@ def test_of_several_frames_under_one_plan_each_is_judged_by_its_own_codes() -> N
         for at, one in enumerate(codes)
     ]
     for order, reasons in (([0, 1, 2], [None, None, Reason.RANGE]), ([2, 3], [Reason.RANGE, None])):
-        assert judge_all([arrivals[at] for at in order], rules()) == reasons
+        assert judge_all(FrameBatch.of(arrivals[at] for at in order), rules()) == reasons
 
 
 def test_a_good_frame_may_count() -> None:

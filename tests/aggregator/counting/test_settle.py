@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 
 from aggregator.counting.code_sets import watch_mechanism
-from aggregator.counting.records import Arrival, Changes, Key, Known, Member, Record, WatchKey
+from aggregator.counting.frames import Arrival, FrameBatch
+from aggregator.counting.records import Changes, Key, Known, Member, Record, WatchKey
 from aggregator.counting.refusals import Codes, Rules, StreamRules
 from aggregator.counting.settle import settle, wanted
 from edge_ldp.device import frame
@@ -14,6 +15,7 @@ from edge_ldp.protocol.messages import Status, StreamStatus
 from edge_ldp.vectorized import perturb_many
 from tests.aggregator.arrivals import read_frame
 
+NONE = FrameBatch.of([])
 SLOT_S = 900
 NOW = 1_000_000
 CODES = 8
@@ -48,7 +50,7 @@ def known(records: dict[Key, Record] | None = None) -> Known:
 
 
 def flush(*arrivals: Arrival, by: Rules = RULES, of: Known | None = None) -> Changes:
-    return settle(arrivals, {}, {}, of or known(), by)
+    return settle(FrameBatch.of(arrivals), {}, {}, of or known(), by)
 
 
 def status(first: int, following: int, oldest: int, created: int, expired: int = 0) -> Status:
@@ -141,7 +143,7 @@ def test_a_listed_fleet_hears_no_other_device_even_if_it_has_a_record() -> None:
 
 def test_a_status_of_a_stranger_is_refused_and_broken_messages_are_only_counted() -> None:
     listed = replace(RULES, devices=frozenset({"home"}))
-    changes = settle([], {"other": status(1, 1, 1, 0)}, {"frame": 4}, known(), listed)
+    changes = settle(NONE, {"other": status(1, 1, 1, 0)}, {"frame": 4}, known(), listed)
     assert refused(changes) == {("device", -1): (1, 0), ("frame", -1): (4, 0)}
     assert not changes.statuses
     assert not changes.enrolled
@@ -154,27 +156,30 @@ def test_a_gap_asks_for_a_receipt() -> None:
 def test_created_is_counted_plus_rejected_plus_expired_plus_pending() -> None:
     record = flush(arrival(1), arrival(2, codes=(0, CODES))).records["home", 1]
     told = {"home": status(1, 6, 4, created=11, expired=2)}
-    record = settle([], told, {}, known({("home", 1): record}), RULES).records["home", 1]
+    record = settle(NONE, told, {}, known({("home", 1): record}), RULES).records["home", 1]
     assert record.pending == 11 - 2 - 2 - 2
 
 
 def test_after_a_reinstall_only_the_new_state_is_pending() -> None:
     record = flush(arrival(1), arrival(2)).records["home", 1]
     told = {"home": status(1, 4, 3, created=7)}
-    record = settle([], told, {}, known({("home", 1): record}), RULES).records["home", 1]
+    record = settle(NONE, told, {}, known({("home", 1): record}), RULES).records["home", 1]
     assert record.pending == 3
     again = {"home": status(NOW, NOW, NOW, created=0)}
-    record = settle([], again, {}, known({("home", 1): record}), RULES).records["home", 1]
+    record = settle(NONE, again, {}, known({("home", 1): record}), RULES).records["home", 1]
     assert (record.pending, record.counted) == (0, 4)
 
 
 def after_a_lost_state(*flushes: tuple[list[Arrival], Status | None]) -> Record:
     """Return the record of a device whose first state made two batches that were counted."""
-    began = settle([arrival(1), arrival(2)], {"home": status(1, 3, 3, 4)}, {}, known(), RULES)
+    began = settle(
+        FrameBatch.of([arrival(1), arrival(2)]), {"home": status(1, 3, 3, 4)}, {}, known(), RULES
+    )
     record = began.records["home", 1]
     for frames, told in flushes:
         heard = {} if told is None else {"home": told}
-        record = settle(frames, heard, {}, known({("home", 1): record}), RULES).records["home", 1]
+        of = known({("home", 1): record})
+        record = settle(FrameBatch.of(frames), heard, {}, of, RULES).records["home", 1]
     return record
 
 
@@ -202,7 +207,7 @@ def test_an_old_word_that_a_broker_kept_changes_nothing() -> None:
 
 def test_a_status_of_a_stream_that_the_fleet_lacks_leaves_no_record() -> None:
     told = Status("online", "test", (StreamStatus(9, 1, 1, 1, 0, 0),))
-    changes = settle([], {"home": told}, {}, known(), RULES)
+    changes = settle(NONE, {"home": told}, {}, known(), RULES)
     assert not changes.records
     assert changes.statuses == {"home": told}
 
@@ -238,7 +243,10 @@ def test_a_device_that_sends_one_code_only_is_marked_and_still_counted() -> None
 
 
 def test_the_records_looked_at_are_those_of_frames_and_statuses() -> None:
-    assert wanted([arrival(1)], {"other": status(1, 1, 1, 0)}) == {("home", 1), ("other", 1)}
+    assert wanted(FrameBatch.of([arrival(1)]), {"other": status(1, 1, 1, 0)}) == {
+        ("home", 1),
+        ("other", 1),
+    }
 
 
 def test_a_device_that_is_held_is_settled_as_any_other_and_counted_apart() -> None:
@@ -260,7 +268,7 @@ def test_a_device_that_is_held_is_settled_as_any_other_and_counted_apart() -> No
 
 def test_a_revoked_device_is_refused_and_not_enrolled_again_REP_03() -> None:
     of = Known({}, frozenset({"home"}), 1, members={"home": Member(revoked=True)})
-    changes = settle([arrival(1)], {"home": status(1, 3, 1, 4)}, {}, of, RULES)
+    changes = settle(FrameBatch.of([arrival(1)]), {"home": status(1, 3, 1, 4)}, {}, of, RULES)
     assert refused(changes) == {("device", -1): (2, 2)}
     assert (changes.records, changes.enrolled, changes.statuses) == ({}, frozenset(), {})
 

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aggregator.counting.code_sets import watch_mechanism
-from aggregator.counting.records import Arrival, Changes, Key, Known, Member, Record, WatchKey
+from aggregator.counting.frames import FrameBatch
+from aggregator.counting.records import Changes, Key, Known, Member, Record, WatchKey
 from aggregator.counting.refusals import Codes, Rules, StreamRules
 from aggregator.counting.seen_batches import OPEN_GAPS, DeviceState, Gap
 from aggregator.counting.settle import settle
@@ -39,7 +40,7 @@ RULES = Rules(
 CHANCES = (None, Fraction(8, 97), Fraction(8, 2 * 97))
 DEVICES = [f"home{at}" for at in range(6)]
 FAR = (2, 95, 96, 97, 98, 99, 200)  # a device that is silent for 97 slots of 900 s is away
-Flush = tuple[list[Arrival], dict[str, Status], dict[str, int]]
+Flush = tuple[FrameBatch, dict[str, Status], dict[str, int]]
 
 
 class Fleet:
@@ -114,7 +115,8 @@ class Fleet:
         order = self.rng.permutation(len(frames)).tolist()
         heard = [name for name in DEVICES if self.rng.random() < 0.2]
         broken = {"frame": 2, "identity": 1} if self.rng.random() < 0.3 else {}
-        return [frames[at] for at in order], {name: self.told(name) for name in heard}, broken
+        came = FrameBatch.of(frames[at] for at in order)
+        return came, {name: self.told(name) for name in heard}, broken
 
 
 # every other batch is missing, but for one wider gap: one more gap would be too many

@@ -11,6 +11,7 @@ from aggregator.counting.tally import (
     CountRows,
     Tally,
     add_pairs,
+    count_columns,
     dense,
     exact_sum,
     merge,
@@ -52,6 +53,20 @@ def test_counts_are_those_of_a_plain_counter(
     tally = tally_of(some)
     assert {row[:6]: row[6] for row in tally.rows()} == dict(expected)
     assert tally.total == expected.total()
+
+
+def test_counts_are_the_same_whether_reports_lie_near_each_other_or_not() -> None:
+    parts = [(1, 1, 0, 0), (1, 2, 3, 0)]
+    columns = np.array([[0, 0, 1, 1], [5, 5, 5, 7], [0, 1, 1, 1]])
+    far = np.append(columns, [[1], [1 << 31], [65_535]], axis=1)
+    near = count_columns(parts, *columns)
+    assert [(*one.cells.tolist(), *one.counts.tolist()) for one in near.values()] == [
+        (5 << 16, 5 << 16 | 1, 1, 1),
+        (5 << 16 | 1, 7 << 16 | 1, 1, 1),
+    ]
+    for part, one in count_columns(parts, *far).items():
+        assert one.cells[:2].tolist() == near[part].cells.tolist()
+        assert one.counts[:2].tolist() == near[part].counts.tolist()
 
 
 @given(batches, batches, batches)

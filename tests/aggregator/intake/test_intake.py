@@ -82,7 +82,7 @@ def test_messages_are_sorted_and_what_is_not_ours_is_only_counted() -> None:
         *(Message(f"edge-ldp/v1/demo/{kind}/home", b"") for kind in ("report", "stream", "status")),
     ]
     flush = read_messages("demo", [good, status, *others])
-    assert [one.device for one in flush.arrivals] == ["home"]
+    assert [one.device for one in flush.frames] == ["home"]
     assert flush.statuses.keys() == {"home"}
     assert flush.broken == {"frame": 3, "identity": 4, "status": 2}
     assert flush.devices == {"home"}
@@ -93,7 +93,7 @@ def test_several_batches_of_one_message_are_each_settled_and_acknowledged_once_N
     several = Message(first.topic, first.payload + second.payload)
     damaged = Message(first.topic, several.payload + b"LD")
     flush = read_messages("demo", [report(4, 4), several, damaged, report(3, 3)])
-    assert [one.head.batch for one in flush.arrivals] == [4, 1, 2, 3]  # in the order they came
+    assert [one.head.batch for one in flush.frames] == [4, 1, 2, 3]  # in the order they came
     assert flush.broken == {"frame": 1}  # a message that is damaged anywhere is none
 
 

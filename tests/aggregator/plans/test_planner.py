@@ -8,6 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from aggregator.config import StreamTable
+from aggregator.counting.frames import FrameBatch
 from aggregator.counting.records import Known
 from aggregator.counting.refusals import Rules, StreamRules, allowed_codes
 from aggregator.counting.settle import settle
@@ -193,7 +194,7 @@ def counted(plan: Plan, codes: NDArray[np.int64]) -> tuple[NDArray[np.int64], ND
         tolerance_s=300,
         now_s=float((start + 1000) * plan.slot_seconds),
     )
-    tally = settle(arrivals, {}, {}, Known({}, frozenset(), 0), rules).tally
+    tally = settle(FrameBatch.of(arrivals), {}, {}, Known({}, frozenset(), 0), rules).tally
     assert tally.total == len(codes)
     rows = np.array(list(tally.rows()))
     return split_epochs({plan.epoch: plan}, rows[:, 1], rows[:, 5], rows[:, 6])[plan.epoch]

@@ -33,7 +33,7 @@ def test_sums_are_told_from_reports_by_their_magic_also_in_one_message() -> None
     broken = encode_sums(frame())[:-1] + b"\x7f"
     flush = read_messages("street", [message(joined), message(broken), message(joined[:-1])])
     assert [one.frame for one in flush.sums] == [frame()]
-    assert len(flush.arrivals) == 2
+    assert len(flush.frames) == 2
     assert flush.broken == {"frame": 2}
     assert flush.devices == {"home-1"}
 

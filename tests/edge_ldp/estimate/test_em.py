@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from edge_ldp import Hybrid, Mechanism, Piecewise, SquareWave, StochasticRounding
 from edge_ldp.device.errors import ParameterError
-from edge_ldp.errors import CountsError
+from edge_ldp.errors import CountsError, NoReportsError
 from edge_ldp.estimate import Density, em, ems
 from edge_ldp.estimate.branches import Transformed
 from edge_ldp.estimate.em import BLURRED, CAPPED, ONE_CODE, Problem, leap, smooth
@@ -206,6 +206,13 @@ def test_AGG_11_every_table_gives_a_density_inside_the_cap(
     assert one.iterations <= 3000
     assert one.n == counts.sum()
     np.testing.assert_array_equal(one.probabilities, two.probabilities)
+
+
+@pytest.mark.parametrize("estimator", [em, ems])
+def test_AGG_11_no_reports_is_no_result(estimator: Estimator) -> None:
+    for mechanism in SMALL:
+        with pytest.raises(NoReportsError):
+            estimator(mechanism, np.zeros(mechanism.code_count, np.int64))
 
 
 DAMAGED: dict[str, Callable[[int], Any]] = {
