@@ -49,7 +49,9 @@ def serve(where: str, reports: int) -> None:
         print((time.process_time() - begun_s) / AT_ONCE * 1e6, flush=True)  # noqa: T201
     rows = store.totals(1)
     counted = [one.tolist() for one in (rows.epoch, rows.bucket, rows.code, rows.count)]
-    kept = [(name, store.states(name)) for name in sorted({m.topic[-12:] for m in given[0]})]
+    names = sorted({m.topic.rpartition("/")[2] for m in given[0]})
+    states = [(name, *one) for name in names for one in store.states(name)]
+    kept = [(*who, one.counted, one.state.highest, one.state.last_slot) for *who, one in states]
     print(sha256(repr((counted, kept)).encode()).hexdigest(), flush=True)  # noqa: T201
     store.close()
 
