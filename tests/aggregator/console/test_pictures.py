@@ -1,6 +1,7 @@
 """The pictures of docs and README: the demo's homes, counted by a service that is alive."""
 
 import os
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,12 @@ from playwright.sync_api import Browser, expect
 from aggregator.config import load_config
 from aggregator.counting.members import named_wishes
 from aggregator.plans import planner
+from aggregator.running.process import FleetDays
 from aggregator.store.contract import PlanRow
 from aggregator.store.opening import open_session, open_store
 from aggregator.store.registry import apply
-from aggregator.store.rows import BeatRow, BeatTimes
+from aggregator.store.rows import FLEET_DAYS, BeatRow, BeatTimes
+from edge_ldp.service.clock import Clock
 from edge_ldp.vectorized import perturb_many
 from firmware_stubs.data import load_swiss
 from tests.aggregator.console.conftest import PATIENCE_MS
@@ -81,6 +84,8 @@ def _demo_homes(place: Path) -> Fleet:
 def test_pictures_for_the_docs(browser: Browser, tmp_path: Path) -> None:
     fleet = _demo_homes(tmp_path)
     alive = open_store(fleet.config, str(fleet.file))  # as a service holds it
+    for ago in reversed(range(FLEET_DAYS)):  # as who leads does
+        FleetDays(fleet.config, Clock(END_S - ago * DAY_S, time.time(), 1e-9))(alive)
     alive.beat(BeatRow("", END_S, "ok", BeatTimes(report_s=END_S, receipt_s=END_S)))
     folder = Path(os.environ["SCREENSHOTS"])
     with serving(fleet) as (address, _):
