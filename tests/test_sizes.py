@@ -11,7 +11,6 @@ STANDING = {  # crumbs that stay, and why (docs/adr/0025-rooms.md)
     "agent/claims/joining.py": "pure; its importer moves bytes",
     "agent/meters/modbus/models.py": "it reads files; its importers are pure",
     "agent/ports/seven_bits.py": "pure; its importer moves bytes",
-    "agent/running/memory.py": "ctypes; main only wires",
     "aggregator/commands/dossier.py": "started by its name, as every command",
     "aggregator/running/certificates.py": "it asks a listener; the service only tells",
     "edge_ldp/mechanisms/parse.py": "its importer is an __init__, which holds no code",

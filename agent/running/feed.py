@@ -25,6 +25,7 @@ from agent.meters.words import withheld_text
 from agent.ports.meters import ANSWERING_S, ask, is_answer, make_meter
 from agent.ports.open_port import chunks, open_meter, retry_s
 from agent.ports.port import PASSING, QUIET_S, Port
+from agent.running.memory import give_back
 from edge_ldp.service.clock import Clock
 
 AGAIN_S = 3600.0
@@ -166,6 +167,8 @@ class Feed:
             meter = make_meter(table, beside=self.tap is not None)
             try:
                 with closing(await open_meter(table, quiet_s=quiet_s)) as port:
+                    if not was_open:
+                        give_back()  # what opens this kind of port was imported just now
                     was_open = True
                     self.note_open()
                     await self._read(port, meter)

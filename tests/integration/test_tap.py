@@ -18,12 +18,10 @@ from agent.meters.reading import Reading, Telegram
 from agent.tap.link import Tap
 from agent.tap.messages import LocalReading
 from edge_ldp.service.mqtt import Broker, Message, open_link
-from firmware_stubs.meters import Series, play
 from firmware_stubs.meters.products import TWINS
 from firmware_stubs.meters.twin import TopicTwin
-from tests.agent.samples import DEVICE, SLOT_S, make_config, make_plan
+from tests.agent.samples import DEVICE, make_config, make_plan
 from tests.integration.agent_bench import (
-    METER,
     PATIENT,
     Agent,
     fast_clock,
@@ -45,18 +43,16 @@ class Sourced(Agent):
 
     def __init__(self, directory: Path, broker: RealBroker, own: RealBroker, tables: str) -> None:
         super().__init__(directory, broker, fast_clock(200), tables=tables)
-        self.source = TopicTwin(TWINS["esphome"], "127.0.0.1", own.port)
+        self.source = self.twin = TopicTwin(TWINS["esphome"], "127.0.0.1", own.port)
         text = self.config.read_text()
-        self.config.write_text(text.replace(str(self.port.link), self.source.name))
+        self.config.write_text(text.replace(str(self.port.link), self.twin.name))
 
     async def play(self, powers_w: Callable[[int], int] = lambda _: MARKER_W) -> None:
-        await self.source.plug()
-        start_s = int(self.clock.now() // SLOT_S + 1) * SLOT_S
-        powers = map(powers_w, range(10**6))
+        await self.twin.plug()
         try:
-            await play(self.source, Series(powers, start_s, SLOT_S, METER), self.clock)
+            await super().play(powers_w)
         finally:
-            self.source.unplug()
+            self.twin.unplug()
 
 
 @asynccontextmanager
@@ -107,7 +103,7 @@ async def test_readings_reach_the_household_and_nothing_else_PRV_03_PRV_27_PRV_3
         await until(lambda: any(m.payload == b"offline" for m in inside))
     configs = [m for m in inside if m.topic.endswith("/config")]
     assert {m.topic for m in configs} >= {f"homeassistant/sensor/edge-ldp-{DEVICE}/power/config"}
-    ours = ("homeassistant/", "edge-ldp-tap/", agent.source.name.rpartition(f"{own.port}/")[2])
+    ours = ("homeassistant/", "edge-ldp-tap/", agent.twin.name.rpartition(f"{own.port}/")[2])
     assert all(m.topic.startswith(ours) for m in inside)
     assert not any(m.topic.startswith(("homeassistant", "edge-ldp-tap")) for m in outside)
     reports = [m for m in outside if "/report/" in m.topic]
