@@ -167,16 +167,17 @@ class WrittenFleet(AnswerPart, frozen=True, kw_only=True):
 
 
 class ConsoleToken(AnswerPart, frozen=True, kw_only=True):
-    """Whose token it is, and since when."""
+    """Whose token it is, for what role, and since when."""
 
     name: str
+    role: str
     made_s: Seconds
 
 
 class ConsoleTokens(AnswerPart, frozen=True, kw_only=True):
     """What `console tokens list` answers.
 
-    tokens[]: name, made_s.
+    tokens[]: name, role, made_s.
     """
 
     tokens: list[ConsoleToken]

@@ -20,6 +20,7 @@ from aggregator.config.sections import (
     QueryTable,
     RehearsalTable,
     RetentionTable,
+    SignOnTable,
     StoreTable,
     is_loopback,
 )
@@ -41,6 +42,7 @@ __all__ = [
     "QueryTable",
     "RehearsalTable",
     "RetentionTable",
+    "SignOnTable",
     "StoreTable",
     "StreamTable",
     "is_loopback",

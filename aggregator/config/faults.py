@@ -98,8 +98,14 @@ def _retention_faults(config: AggregatorConfig) -> Iterator[tuple[str, str]]:
 
 
 def _console_faults(console: ConsoleTable, store: StoreTable) -> Iterator[tuple[str, str]]:
-    if not is_loopback(console.listen):
-        if console.tokens_file is None:
+    sign_on = console.sign_on
+    if sign_on and (sign_on.proxy == "unix") != console.listen.startswith("/"):
+        yield (
+            "console.sign_on.proxy",
+            '"unix" where `listen` is the path of a socket, else an address',
+        )
+    if not console.is_here:
+        if console.tokens_file is None and sign_on is None:
             yield "console.tokens_file", "a file of `edge-ldp console tokens make` off this machine"
         if console.cert_file is None and not console.allow_plaintext:
             yield "console.cert_file", "a certificate off this machine, or allow_plaintext = true"

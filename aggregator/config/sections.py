@@ -10,7 +10,7 @@ aggregator/config/streams.py and aggregator/plans/planner.py.
 from dataclasses import dataclass
 from datetime import timedelta, timezone, tzinfo
 from ipaddress import ip_address
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from aggregator.config.streams import StreamTable
 from edge_ldp.service import broker_table
@@ -19,6 +19,9 @@ from edge_ldp.service.typed_table import Form, Range
 from edge_ldp.service.zones import zone_of
 
 DAY_S = 86_400
+
+
+_HEADER = r"[A-Za-z0-9-]+"
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,13 +169,29 @@ class RehearsalTable:
 
 
 @dataclass(frozen=True, slots=True)
+class SignOnTable:
+    """[console.sign_on]: a proxy that people sign on at says who asks, and nobody else may.
+
+    `proxy`: its address, or "unix" where the console listens at a socket. `user`, `groups`: the
+    headers that it sets, and takes away from what it is sent. `roles`: of a group, or without
+    `groups` of a user; "*": of whoever signed on; the first that fits.
+    """
+
+    proxy: Annotated[str, Form(r"unix|[0-9a-fA-F:.]+", "an address, or unix")]
+    user: Annotated[str, Form(_HEADER, "a header's name")]
+    roles: dict[str, Any]
+    groups: Annotated[str, Form(_HEADER, "a header's name")] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ConsoleTable:
     """[console]: where `edge-ldp console` listens, and who may look.
 
     `hosts`: names that a browser may ask for beside this machine's own. `tokens_file`: written by
     `console tokens make`; with it every request needs a token. `url`, `password_file`: of a
     PostgreSQL role that may only read, in place of [store]'s. `per_minute`: requests of one token,
-    or of one address without tokens. `processes`: that answer beside each other.
+    or of one address without tokens. `processes`: that answer beside each other. `listen`: an
+    address, or the path of a socket.
     """
 
     listen: str = "127.0.0.1"
@@ -186,6 +205,12 @@ class ConsoleTable:
     password_file: str | None = None
     per_minute: Annotated[int, Range(ge=10, le=1_000_000)] = 600
     processes: Annotated[int, Range(ge=1, le=16)] = 2
+    sign_on: SignOnTable | None = None
+
+    @property
+    def is_here(self) -> bool:
+        """Whether nobody beyond this machine reaches it."""
+        return self.listen.startswith("/") or is_loopback(self.listen)
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from aggregator.config import AggregatorConfig, ConfigError, StoreTable, load_co
 from aggregator.console.confinement import end_with_parent
 from aggregator.console.pages import FILES, PAGES, PageRequest
 from aggregator.console.questions import QUESTIONS, QuestionError, parsed, parser, words_of
-from aggregator.enrolment.tokens import HEALTH, Tokens
+from aggregator.enrolment.tokens import Tokens
 from aggregator.errors import StoreError
 from aggregator.store.opening import open_reader
 from edge_ldp.device.errors import EdgeLdpError
@@ -101,12 +101,11 @@ class Desk:
         return self.owner(name) if kind == "token" else self.version()
 
     def owner(self, token: str) -> Reply:
-        """Return whose token it is, and if it is for health alone; nothing for nobody's."""
+        """Return whose token it is, and the role, as JSON; nothing for nobody's."""
         assert self._tokens is not None  # noqa: S101 (else none is asked for)
         try:
-            name = self._tokens.name_of(token) or ""
-            mark = f" {HEALTH}" if name and self._tokens.all()[name][HEALTH] else ""
-            return Reply(0, f"{name}{mark}".encode(), "")
+            found = self._tokens.owner_of(token)
+            return Reply(0, b"" if found is None else json.dumps(found).encode(), "")
         except ConfigError as exc:
             return Reply(EXIT_CONFIG, b"", str(exc))
 

@@ -1,11 +1,13 @@
-"""Who may look: names, methods, tokens, rates; and the headers that bind a browser.
+"""Who may look: names, methods, tokens, a proxy's word, rates; and headers that bind a browser.
 
-Loopback needs no token unless a file of tokens is configured. The name that is asked for must be
-ours: else a page from elsewhere could point its own name at this machine and read along.
+Loopback needs no token unless a file of tokens, or such a proxy, is configured. The name that is
+asked for must be ours: else a page from elsewhere could point its own name at this machine and read
+along.
 """
 
 from __future__ import annotations
 
+import json
 import time
 from collections import OrderedDict
 from http.cookies import CookieError, SimpleCookie
@@ -14,20 +16,22 @@ from typing import TYPE_CHECKING
 from starlette.responses import JSONResponse
 
 from aggregator.config import is_loopback
-from aggregator.enrolment.tokens import HEALTH
+from aggregator.console.roles import ANYBODY, Viewer, signed_on, viewer_of
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from aggregator.config import ConsoleTable
     from aggregator.console.answering import Reply
 
+Refusal = tuple[int, str, dict[str, str]]
+"""Status, reason and more headers of an answer."""
+
 COOKIE = "edge_ldp_console"
 FREE = ("/login", "/static/")  # paths for which no token is asked
 MACHINES = ("/api/", "/metrics", "/events")  # a program asks: no page to log in
-HEALTH_PATHS = ("/api/v1/devices", "/logout")  # no figure is told there
 POSTS = ("/login", "/logout")
 TRY_COST = 20  # requests that a token that is nobody's costs
 MOST_CLIENTS = 10_000
@@ -77,6 +81,7 @@ class Guard:
         self._app = app
         self._names = {"localhost", table.listen, *table.hosts}
         self._owner = owner
+        self._sign_on = table.sign_on
         self._rates = Rates(table.per_minute)
         self._is_tls = table.cert_file is not None
 
@@ -93,41 +98,61 @@ class Guard:
         status, reason, more = refused
         await JSONResponse({"error": reason}, status, more)(scope, receive, send)
 
-    async def _refusal(self, scope: Scope) -> tuple[int, str, dict[str, str]] | None:
-        headers = {
-            name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
-        }
-        path, method = scope["path"], scope["method"]
-        name = host_name(headers.get("host", ""))
+    async def _refusal(self, scope: Scope) -> Refusal | None:
+        """Return why a request is not let through; else it is said in its scope who asks."""
+        pairs = [
+            (name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]
+        ]
+        headers, path, method = dict(pairs), scope["path"], scope["method"]
+        refused = self._unfit(host_name(headers.get("host", "")), path, method)
+        if refused is not None or path.startswith("/static/"):
+            return refused
+        address = str((scope.get("client") or ("unix",))[0])
+        found = self._told(pairs, address) or await self._viewer(headers)
+        if isinstance(found, Viewer):
+            scope["viewer"] = found
+        elif found is not None:
+            return found
+        elif not path.startswith(FREE):
+            is_wrong = token_of(headers) is not None
+            return self._ask_for_token(path, f"address {address}", is_wrong=is_wrong)
+        cost = TRY_COST if (path, method) == ("/login", "POST") else 1
+        named = f"token {found.name}" if found is not None and found.name else f"address {address}"
+        refused = _too_many(self._rates.wait_s(named, cost))
+        return refused or (None if found is None else _bounded(found, scope))
+
+    def _unfit(self, name: str, path: str, method: str) -> Refusal | None:
         if name not in self._names and not is_loopback(name):
             return 421, "this console is not known by that name: [console] hosts", {}
         if method not in ("GET", "HEAD") and not (method == "POST" and path in POSTS):
             return 405, "this console only reads", {"allow": "GET, HEAD"}
-        if path.startswith("/static/"):
+        return None
+
+    def _told(self, pairs: Sequence[tuple[str, str]], address: str) -> Viewer | Refusal | None:
+        """Return whom a proxy names, or why it is not believed; None: nobody is named."""
+        table = self._sign_on
+        if table is None:
             return None
-        client = "address " + str((scope.get("client") or ("?",))[0])
-        if self._owner is not None:
-            token = token_of(headers)
-            found = None if token is None else await self._owner(token)
-            if found is not None and (found.code or found.out):
-                return self._refusal_of(found, path)
-            if not path.startswith(FREE):
-                return self._ask_for_token(path, client, is_wrong=token is not None)
-        cost = TRY_COST if (path, method) == ("/login", "POST") else 1
-        return _too_many(self._rates.wait_s(client, cost))
+        ours = {one.lower() for one in (table.user, table.groups) if one is not None}
+        given = [pair for pair in pairs if pair[0] in ours]
+        if not given:
+            return None
+        if len(given) > len(dict(given)):
+            return 403, "a header of [console.sign_on] is there twice", {}
+        found = signed_on(table, dict(given), address)
+        return found if isinstance(found, Viewer) else (403, found, {})
 
-    def _refusal_of(self, found: Reply, path: str) -> tuple[int, str, dict[str, str]] | None:
-        """Return why somebody with a token is not let through, None: he is."""
-        if found.code:
+    async def _viewer(self, headers: Mapping[str, str]) -> Viewer | Refusal | None:
+        """Return whose token it is, or why that cannot be said; None: nobody's."""
+        if self._owner is None:
+            return None if self._sign_on else ANYBODY
+        token = token_of(headers)
+        found = None if token is None else await self._owner(token)
+        if found is not None and found.code:
             return 503, found.err, {}
-        owner = found.out.decode()
-        if owner.endswith(f" {HEALTH}") and path not in HEALTH_PATHS:
-            return 403, f"this token shows devices' health alone: {HEALTH_PATHS[0]}", {}
-        return _too_many(self._rates.wait_s(f"token {owner}", 1))
+        return viewer_of(*json.loads(found.out)) if found is not None and found.out else None
 
-    def _ask_for_token(
-        self, path: str, client: str, *, is_wrong: bool
-    ) -> tuple[int, str, dict[str, str]]:
+    def _ask_for_token(self, path: str, client: str, *, is_wrong: bool) -> Refusal:
         refused = _too_many(self._rates.wait_s(client, TRY_COST if is_wrong else 1))
         if refused is not None:
             return refused
@@ -156,7 +181,16 @@ def token_of(headers: Mapping[str, str]) -> str | None:
     return None if cookie is None else cookie.value
 
 
-def _too_many(wait_s: float) -> tuple[int, str, dict[str, str]] | None:
+def _bounded(viewer: Viewer, scope: Scope) -> Refusal | None:
+    """Return what his role does not let him see, or where else his browser goes."""
+    path, query = scope["path"], scope["query_string"].decode("latin-1")
+    if place := viewer.elsewhere(path, query):
+        return 303, "see there", {"location": place}
+    reason = viewer.refusal(path, query)
+    return None if reason is None else (403, reason, {})
+
+
+def _too_many(wait_s: float) -> Refusal | None:
     if not wait_s:
         return None
     return 429, "too many requests", {"retry-after": str(int(wait_s) + 1)}

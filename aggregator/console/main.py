@@ -31,9 +31,11 @@ from aggregator.console.answering import keep
 from aggregator.console.confinement import confine
 from aggregator.console.desks import Desks
 from aggregator.console.half_open import Asking, BoundedProtocol
+from aggregator.console.roles import OPERATOR, ROLES, viewer_of
 from aggregator.console.server import Console
 from aggregator.enrolment.tokens import Tokens
 from edge_ldp.arguments import Parser, port_or_any
+from edge_ldp.device.errors import ParameterError
 from edge_ldp.service.service_manager import ServiceManager
 
 if TYPE_CHECKING:
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
 
 CONSOLE = "edge-ldp console"  # who says what is wrong
 CLOSING_S = 1
+SOCKET_MODE = 0o660
 IDLE_S = 60  # viewers ask again at each commit
 OPEN = """\
 edge-ldp console: Linux's Landlock (5.13) does not hold here: whoever breaks into the process that
@@ -72,9 +75,14 @@ def serve(args: argparse.Namespace) -> int:
     if tokens is not None and not tokens.all():
         fail("nobody may look yet: edge-ldp console tokens make NAME", 0, CONSOLE)
     port = own.port if args.port is None else args.port
-    family = socket.AF_INET6 if ":" in own.listen else socket.AF_INET
+    for of, text in ({} if own.sign_on is None else own.sign_on.roles).items():
+        try:
+            viewer_of(of, text)
+        except ParameterError as exc:
+            key = f"console.sign_on.roles.{of}"
+            raise ConfigError(str(args.config), key, f"expected {exc.expected}") from exc
     try:
-        listening = socket.create_server((own.listen, port), family=family)
+        listening = _listening(own.listen, port)
     except OSError as exc:
         reason = f"cannot listen on {own.listen}, port {port}: {exc.strerror}: [console] port"
         return fail(reason, EXIT_CONFIG, CONSOLE)
@@ -94,9 +102,23 @@ def serve(args: argparse.Namespace) -> int:
     served.load()
     if not confine(_readable()):
         sys.stderr.write(OPEN)
-    address = _address(config, listening.getsockname()[1])
+    is_path = own.listen.startswith("/")
+    address = own.listen if is_path else _address(config, listening.getsockname()[1])
     _Server(served, address, console.end).run(sockets=[listening])
     return 0
+
+
+def _listening(place: str, port: int) -> socket.socket:
+    """Return a socket of the port, or at a path, which its owner and group may enter."""
+    if not place.startswith("/"):
+        family = socket.AF_INET6 if ":" in place else socket.AF_INET
+        return socket.create_server((place, port), family=family)
+    Path(place).unlink(missing_ok=True)
+    listening = socket.socket(socket.AF_UNIX)
+    listening.bind(place)
+    Path(place).chmod(SOCKET_MODE)
+    listening.listen()
+    return listening
 
 
 def _served(console: Console, own: ConsoleTable) -> uvicorn.Config:
@@ -159,7 +181,12 @@ class _Server(uvicorn.Server):
 
 def make(args: argparse.Namespace) -> int:
     """Make a token, shown once: only its hash is kept."""
-    token = _tokens(args).make(args.name, int(time.time()), health=args.health)
+    role = " ".join([args.role, *args.group])
+    try:
+        viewer_of(args.name, role)
+    except ParameterError as exc:
+        raise ConfigError("arguments", "--role", f"expected {exc.expected}") from exc
+    token = _tokens(args).make(args.name, int(time.time()), role)
     sys.stdout.write(f"{token}\n")
     sys.stderr.write(f"token of {args.name}: it is shown this once, and let in at once\n")
     return 0
@@ -168,9 +195,9 @@ def make(args: argparse.Namespace) -> int:
 def list_(args: argparse.Namespace) -> int:
     """List whose tokens there are, and since when."""
     every = sorted(_tokens(args).all().items())
-    made = [ConsoleToken(name=name, made_s=row["made_s"]) for name, row in every]
-    rows = [[one.name, clock_text(one.made_s)] for one in made]
-    text = text_table(["token of", "made UTC"], rows) + "\n"
+    made = [ConsoleToken(name=name, made_s=row["made_s"], role=row["role"]) for name, row in every]
+    rows = [[one.name, one.role, clock_text(one.made_s)] for one in made]
+    text = text_table(["token of", "role", "made UTC"], rows) + "\n"
     return Shown(ConsoleTokens(tokens=made), lambda: text).show(args)
 
 
@@ -213,7 +240,9 @@ def _parser() -> argparse.ArgumentParser:
         sub = add_command(below, command)
         sub.add_argument("name", help="a-z 0-9 . _ -")
         if command is make:
-            told = "for /api/v1/devices alone, as an installer: how devices are, and no figure"
-            sub.add_argument("--health", action="store_true", help=told)
+            told = "what may be seen: docs/console.md"
+            sub.add_argument("--role", choices=ROLES, default=OPERATOR, help=told)
+            told = "figures of this group alone (repeat for more); for a viewer"
+            sub.add_argument("--group", action="append", default=[], help=told)
     add_command(below, list_, ConsoleTokens)
     return top

@@ -6,6 +6,7 @@ import asyncio
 import gzip
 import json
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from shlex import quote
@@ -40,9 +41,10 @@ from aggregator.console.answering import EXIT_BUSY
 from aggregator.console.guard import COOKIE, Guard
 from aggregator.console.metrics import METRICS_TYPE, OPENMETRICS, OPENMETRICS_TYPE, metrics_text
 from aggregator.console.pages import PAGES as MADE_OF
-from aggregator.console.pages import OverviewPage
+from aggregator.console.pages import OverviewPage, StreamPage
 from aggregator.console.pulse import Pulse
 from aggregator.console.questions import FORMATS, QUESTIONS, openapi
+from aggregator.console.roles import ANYBODY, Viewer
 from aggregator.console.tables import arrow_of, csv_of
 from edge_ldp.extras import pip_install
 from edge_ldp.service.zones import zone_of
@@ -81,7 +83,7 @@ class Console:
         self._has_tokens = table.tokens_file is not None
         self._pulse = Pulse(desks)
         self._lately = Lately()
-        self._made_of: dict[tuple[str, Given], tuple[Reply, bytes]] = {}
+        self._made_of: dict[tuple[str, Given, Viewer], tuple[Reply, bytes]] = {}
         self._pages = Environment(
             loader=PackageLoader("aggregator.console"),
             autoescape=True,
@@ -130,14 +132,17 @@ class Console:
 
     async def _page(self, request: Request) -> Response:
         name = PAGES[request.url.path]
-        return _small(request, await self._made(name, tuple(request.query_params.multi_items())))
+        given, viewer = tuple(request.query_params.multi_items()), request.scope["viewer"]
+        return _small(request, await self._made(name, given, replace(viewer, name="")))
 
-    async def _made(self, name: str, given: Given) -> Response:
+    async def _made(self, name: str, given: Given, viewer: Viewer) -> Response:
         made_of = "privacy" if name == "dossier" else name
         reply = await self._desks.ask("make", made_of, given)
         if reply.code:
-            return self._html("trouble", {"reply": reply, "given": dict(given)}, STATUS[reply.code])
-        of, body = self._made_of.get((name, given), (None, b""))
+            return self._html(
+                "trouble", {"reply": reply, "given": dict(given)}, STATUS[reply.code], viewer
+            )
+        of, body = self._made_of.get((name, given, viewer), (None, b""))
         if of is reply:  # the same answer makes the same page
             return HTMLResponse(body)
         page = decode(reply.out, type=MADE_OF[made_of][1])
@@ -146,15 +151,26 @@ class Console:
             found["parts"] = dossier_parts(page)
         elif isinstance(page, OverviewPage):
             lately = self._lately.note(page)
-            found["alarms"] = worst_first(alarms(page, lately, quote(self._file), page.marked_one))
-        made = self._html(name, found)
+            marked = page.marked_one if viewer.sees_devices else None
+            found["alarms"] = worst_first(alarms(page, lately, quote(self._file), marked))
+        elif isinstance(page, StreamPage):
+            found["groups"] = [*viewer.groups] or page.groups
+            found["curated"] = page.curated and viewer.sees_devices
+        made = self._html(name, found, viewer=viewer)
         if len(self._made_of) >= MOST_PAGES:
             self._made_of.clear()
-        self._made_of[name, given] = (reply, bytes(made.body))
+        self._made_of[name, given, viewer] = (reply, bytes(made.body))
         return made
 
-    def _html(self, name: str, found: Mapping[str, object], status: int = 200) -> Response:
-        text = self._pages.get_template(f"{name}.html").render(page=name, **found)
+    def _html(
+        self,
+        name: str,
+        found: Mapping[str, object],
+        status: int = 200,
+        viewer: Viewer = ANYBODY,
+    ) -> Response:
+        template = self._pages.get_template(f"{name}.html")
+        text = template.render(page=name, viewer=viewer, **found)
         return HTMLResponse(text, status)
 
     async def _answer(self, request: Request) -> Response:
@@ -234,7 +250,8 @@ class Console:
         assert isinstance(exc, HTTPException)  # noqa: S101 (it is the handler of these)
         if request.url.path.startswith("/api/"):
             return _problem(exc.status_code, exc.detail)
-        return self._html("missing", {"reason": exc.detail}, exc.status_code)
+        found = {"reason": exc.detail}
+        return self._html("missing", found, exc.status_code, request.scope.get("viewer", ANYBODY))
 
 
 class _Assets(StaticFiles):

@@ -1,8 +1,8 @@
 """Tokens that let somebody look: kept as hashes, shown once, listed and revoked by name.
 
-The file has a JSON object of names: sha256 of the token, when it was made (seconds UTC), and if it
-is for devices' health alone, as an installer's. A token is 256 bits of the system's randomness, so
-a plain hash of it tells nothing.
+The file has a JSON object of names: sha256 of the token, when it was made (seconds UTC), and the
+role, an operator's in files of before there were any. A token is 256 bits of the system's
+randomness, so a plain hash of it tells nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}")
 PREFIX = "ldp_"
-HEALTH = "health"  # how a token is marked that is for it alone
 _BYTES = 32
 _OTHERS = 0o077
 
@@ -37,17 +36,17 @@ class Tokens:
         self._stamp: tuple[int, int] | None = None
         self._kept: dict[str, dict[str, Any]] = {}
 
-    def name_of(self, token: str) -> str | None:
-        """Return whose token it is, None for nobody's; raises ConfigError."""
+    def owner_of(self, token: str) -> tuple[str, str] | None:
+        """Return whose token it is and the role, None for nobody's; raises ConfigError."""
         digest = _digest(token)
         found = None
         for name, row in self.all().items():  # all of them: time tells nothing
             if hmac.compare_digest(digest, row["sha256"]):
-                found = name
+                found = name, row["role"]
         return found
 
     def all(self) -> Mapping[str, dict[str, Any]]:
-        """Return name: sha256, made_s; raises ConfigError."""
+        """Return name: sha256, made_s, role; raises ConfigError."""
         try:
             state = self._path.stat()
             stamp = (state.st_mtime_ns, state.st_ino)
@@ -61,7 +60,7 @@ class Tokens:
             raise self._wrong(f"a readable file ({exc.strerror})") from exc
         return self._kept
 
-    def make(self, name: str, now_s: int, *, health: bool = False) -> str:
+    def make(self, name: str, now_s: int, role: str) -> str:
         """Keep a new token under a name and return it; raises ConfigError."""
         if not NAME.fullmatch(name):
             raise ConfigError("console tokens", "name", "expected a-z 0-9 . _ -, 64 at most")
@@ -69,7 +68,7 @@ class Tokens:
             raise ConfigError("console tokens", name, "expected a new name: revoke this one first")
         drawn = base64.urlsafe_b64encode(os.urandom(_BYTES)).decode().rstrip("=")
         token = PREFIX + drawn
-        row = {"sha256": _digest(token), "made_s": now_s, HEALTH: health}
+        row = {"sha256": _digest(token), "made_s": now_s, "role": role}
         self._write({**self.all(), name: row})
         return token
 
@@ -95,7 +94,7 @@ class Tokens:
                 str(name): {
                     "sha256": str(row["sha256"]),
                     "made_s": int(row["made_s"]),
-                    HEALTH: bool(row.get(HEALTH, False)),
+                    "role": str(row.get("role", "operator")),
                 }
                 for name, row in found.items()
             }

@@ -274,7 +274,7 @@ def serving(fleet: Fleet, port: int = 0) -> Iterator[tuple[str, Forked]]:
     with there, os.fdopen(os.dup(there.fileno()), encoding="utf-8") as said:
         try:
             address = said.readline().strip()
-            assert address.startswith("http"), "it has ended"
+            assert address.startswith(("http", "/")), "it has ended"
             yield address.rstrip("/"), process
         finally:
             process.terminate()

@@ -120,7 +120,7 @@ def test_code_in_the_process_that_others_reach_gets_at_nothing_but_answers(tmp_p
         needs.missing("Landlock of Linux 6.7")
     fleet = make_fleet(tmp_path, console=f'tokens_file = "{tmp_path / "tokens"}"')
     add_reports(fleet, add_plans(fleet, 1), {"north": 12}, 1)
-    token = Tokens(tmp_path / "tokens").make("alice", 1)
+    token = Tokens(tmp_path / "tokens").make("alice", 1, "operator")
     (tmp_path / "code").mkdir()
     (tmp_path / "code/sitecustomize.py").write_text(INTRUDER)
     path = os.pathsep.join([str(tmp_path / "code"), os.environ.get("PYTHONPATH", "")])

@@ -60,7 +60,8 @@ def proxied(place: Path, upstream: str, port: int) -> Iterator[ssl.SSLContext]:
 
 @pytest.mark.slow
 def test_the_example_of_a_proxy_lets_in_who_has_a_password(tmp_path: Path) -> None:
-    fleet = make_fleet(tmp_path, console=f'hosts = ["{NAME}"]')
+    sign_on = 'proxy = "127.0.0.1"\nuser = "X-Remote-User"\nroles = { alice = "viewer" }'
+    fleet = make_fleet(tmp_path, console=f'hosts = ["{NAME}"]\n[console.sign_on]\n{sign_on}')
     port = free_port()
     with serving(fleet) as (address, _), proxied(tmp_path, address, port) as trusting:
         options = {"sni_hostname": NAME}
@@ -73,6 +74,12 @@ def test_the_example_of_a_proxy_lets_in_who_has_a_password(tmp_path: Path) -> No
             client.auth = httpx.BasicAuth("alice", "secret")
             page = client.get(base, extensions=options)
             assert page.status_code == 200
+            devices = client.get(f"{base}/devices", extensions=options)
+            assert devices.status_code == 403  # a viewer's browser cannot say more than the proxy
+            more = client.get(
+                f"{base}/devices", extensions=options, headers={"x-remote-user": "root"}
+            )
+            assert more.status_code == 403
             assert page.headers["strict-transport-security"] == "max-age=31536000"
             assert page.headers["content-security-policy"].startswith("default-src 'none'")
             strange = client.get(base, extensions=options, headers={"host": "evil.example"})
