@@ -51,6 +51,7 @@ def _parts(words: Sequence[str]) -> list[ModuleType]:
     from aggregator.commands import (  # noqa: PLC0415 (time: only who needs it)
         backup,
         devices,
+        export,
         figures,
         migrate,
         plan,
@@ -59,7 +60,7 @@ def _parts(words: Sequence[str]) -> list[ModuleType]:
         streams,
     )
 
-    return [setup, read, figures, migrate, devices, streams, plan, backup, renew]
+    return [setup, read, figures, migrate, devices, streams, plan, backup, renew, export]
 
 
 def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:

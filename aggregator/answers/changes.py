@@ -74,6 +74,17 @@ class RenewedCertificates(AnswerPart, frozen=True, kw_only=True):
     broker_told: bool | None
 
 
+class ExportedAnswers(AnswerPart, frozen=True, kw_only=True):
+    """What `export` answers.
+
+    rows: written, of so many days; withheld: rows without figures.
+    """
+
+    rows: int
+    withheld: int
+    days: int
+
+
 class InvitedDevice(AnswerPart, frozen=True, kw_only=True):
     """A device and the file of its invitation."""
 

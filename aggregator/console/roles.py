@@ -2,7 +2,7 @@
 
 A role is written as one text, `viewer` or `viewer feeder-1 feeder-2`: in a token's row, and for a
 proxy's groups in [console.sign_on]. What a role's line does not name is refused; the operator's
-names everything. Source: docs/adr/0036-roles.md.
+names everything. Source: docs/adr/0037-roles.md.
 """
 
 from __future__ import annotations

@@ -24,6 +24,7 @@ NEW = (
     "setup",
     "migrate",
     "renew",
+    "export",
 )  # they need another place than a store in use, or a key
 ARGUMENTS = {
     "backup": "{place}/backup",

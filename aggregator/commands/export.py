@@ -1,0 +1,115 @@
+"""`edge-ldp aggregator export`: whole days of answers into tables that other programs read."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import TYPE_CHECKING
+
+from msgspec.structs import asdict
+
+from aggregator.answers.changes import ExportedAnswers
+from aggregator.answers.curve_answer import CurveAnswer
+from aggregator.answers.local_time import Spans
+from aggregator.answers.sums_answer import LOCAL
+from aggregator.commands.asking import Shown, add_command
+from aggregator.commands.common import make_clock, reading
+from aggregator.commands.figures import load_curve
+from aggregator.config import ConfigError
+from aggregator.config.load import read_store_password
+from edge_ldp.arguments import whole_number
+
+if TYPE_CHECKING:
+    import argparse
+
+    from aggregator.commands.asking import Commands
+    from aggregator.config import AggregatorConfig
+    from aggregator.store.contract import Reader
+
+ALL = "*"  # in the place of a group
+FIGURES = (
+    *("n", "device_slots", "mean", "low", "high"),
+    *("energy_kwh", "energy_kwh_low", "energy_kwh_high"),
+)
+Row = dict[str, object]
+Day = tuple[str, int, int]  # stream, first second, end
+
+
+def export(args: argparse.Namespace) -> int:
+    """Write load curves of whole days, by hour and by day, into tables that others read."""
+    with reading(args) as (config, reader):
+        if config.store.url is None:
+            expected = "expected a PostgreSQL store; a SQLite one's answers are had from the API"
+            raise ConfigError(str(args.config), "store.url", expected)
+        now_s = int(make_clock(config).now())
+        spans, rows = [], []
+        for stream in config.streams:
+            of = Spans(stream, "day", config.zone(stream))
+            end = of.at(now_s // stream.bucket_s)[0]
+            for _ in range(args.days):
+                first = of.at(end - 1)[0]
+                if end <= 0:
+                    break
+                day = stream.name, first * stream.bucket_s, end * stream.bucket_s
+                spans.append(day)
+                rows += day_of_answers(config, reader, day)
+                end = first
+        password = read_store_password(config.store, str(args.config))
+    from aggregator.store.postgres.answers import write_answers  # noqa: PLC0415 (an extra)
+
+    write_answers(config.store.url, password, str(args.config), spans, rows)
+    withheld = sum(bool(row["withheld"]) for row in rows)
+    view = ExportedAnswers(rows=len(rows), withheld=withheld, days=args.days)
+    text = f"{view.rows} rows of {view.days} days, of which {withheld} are withheld\n"
+    return Shown(view, lambda: text).show(args)
+
+
+def day_of_answers(config: AggregatorConfig, reader: Reader, day: Day) -> list[Row]:
+    """Return a day's rows of all devices and of each group, by day and by hour.
+
+    Asked day by day, so that what is withheld within a day is so whichever days are written.
+    """
+    groups = reader.groups()
+    found = {
+        name: [row for by in ("day", "hour") for row in _asked(config, reader, day, by, name)]
+        for name in (ALL, *(groups if len(groups) > 1 else ()))
+    }
+    return [*found.pop(ALL), *apart(found)]
+
+
+def apart(groups: dict[str, list[Row]]) -> list[Row]:
+    """Return the rows of groups that together are all devices: none can be told from the others.
+
+    Where something of a group is withheld, all of the smallest other one is, too: what all devices
+    less the shown groups tell is then of that one's devices besides, which are enough.
+    """
+    whole = {name for name, rows in groups.items() if not any(row["withheld"] for row in rows)}
+    if len(whole) < len(groups):
+        sizes = {name: _size(rows) for name, rows in groups.items() if name in whole and rows}
+        smallest = min(sizes, key=sizes.__getitem__, default=None)
+        for name, rows in groups.items():
+            for row in rows if smallest in (name, None) else ():
+                row.update(dict.fromkeys(FIGURES), withheld=True)
+    return [row for rows in groups.values() for row in rows]
+
+
+def _size(rows: list[Row]) -> int:
+    return sum(int(str(row["device_slots"])) for row in rows if row["length"] == "day")
+
+
+def _asked(config: AggregatorConfig, reader: Reader, day: Day, by: str, group: str) -> list[Row]:
+    stream, since, until = day
+    asked = {"stream": stream, "since": since, "until": until, "by": by, "zone": None}
+    of = None if group == ALL else group
+    args = Namespace(config="", group=of, mode=LOCAL, **asked)
+    answer = load_curve(args, config, reader).answer
+    assert isinstance(answer, CurveAnswer)  # noqa: S101 (it always has one)
+    rows = answer.days if by == "day" else answer.hours
+    named = {"stream": stream, "group": group, "length": by, "unit": answer.unit}
+    return [{**asdict(row), **named} for row in rows or ()]
+
+
+def add(commands: Commands) -> None:
+    """Add the command's options."""
+    parser = add_command(commands, export, ExportedAnswers)
+    days = "whole days before today, 3 unless given: what came late is in the next one's"
+    parser.add_argument("--days", type=whole_number, default=3, metavar="N", help=days)

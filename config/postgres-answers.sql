@@ -1,0 +1,26 @@
+-- Views for other programs, of what `edge-ldp aggregator export` writes, and a role that reads these and no table. As the owner of
+-- the tables: psql "dbname=fleet" -v reader=ldp_answers -f postgres-answers.sql   It may be run again.
+\set ON_ERROR_STOP on
+SELECT format('CREATE ROLE %I LOGIN', :'reader')
+WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = :'reader') \gexec
+BEGIN;
+ALTER ROLE :"reader" NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION CONNECTION LIMIT 40;
+ALTER ROLE :"reader" SET default_transaction_read_only = on;
+ALTER ROLE :"reader" SET statement_timeout = '30s';
+CREATE SCHEMA IF NOT EXISTS edge_ldp_answers;
+CREATE TABLE IF NOT EXISTS edge_ldp_answers.spans (
+    stream text, "group" text, length text, from_at timestamptz, unit text NOT NULL,  -- group '*': all devices
+    n bigint, device_slots bigint, mean float8, low float8, high float8,
+    energy_kwh float8, energy_kwh_low float8, energy_kwh_high float8,
+    withheld boolean NOT NULL, made_at timestamptz NOT NULL DEFAULT now(), PRIMARY KEY (stream, "group", length, from_at),
+    CHECK (NOT withheld OR num_nonnulls(n, device_slots, mean, low, high, energy_kwh, energy_kwh_low, energy_kwh_high) = 0)
+);
+CREATE OR REPLACE VIEW edge_ldp_answers.hours AS SELECT stream, "group", from_at, unit, n, device_slots, mean, low, high,
+    energy_kwh, energy_kwh_low, energy_kwh_high, withheld, made_at FROM edge_ldp_answers.spans WHERE length = 'hour';
+CREATE OR REPLACE VIEW edge_ldp_answers.days AS SELECT stream, "group", from_at, unit, n, device_slots, mean, low, high,
+    energy_kwh, energy_kwh_low, energy_kwh_high, withheld, made_at FROM edge_ldp_answers.spans WHERE length = 'day';
+REVOKE ALL ON ALL TABLES IN SCHEMA public, edge_ldp_answers FROM :"reader";
+REVOKE CREATE ON SCHEMA public FROM :"reader";
+GRANT USAGE ON SCHEMA edge_ldp_answers TO :"reader";
+GRANT SELECT ON edge_ldp_answers.hours, edge_ldp_answers.days TO :"reader";
+COMMIT;
