@@ -25,6 +25,7 @@ from aggregator.enrolment.texts import (
     AGGREGATOR,
     DAY_S,
     SIMULATOR,
+    THRESHOLDS,
     WANTED,
     NewFleet,
     access_list,
@@ -110,6 +111,7 @@ def _checked(args: argparse.Namespace, place: Path) -> NewFleet:
         day_s=_day_s(args.zone, args.slot_seconds, int(now_s)),
         is_signed=not args.rehearsal and _can_sign(),
         next_key=None,
+        threshold=args.threshold,
         clock=clock,
         user=_broker_user(),
     )
@@ -323,6 +325,10 @@ def add(commands: Commands) -> None:
     add(
         "--slot-seconds", type=whole_number, default=900, metavar="S", help="length of a slot (900)"
     )
+    least = "whose rule of how many homes a figure needs: " + ", ".join(
+        f"{name} {many}" for name, (many, _) in THRESHOLDS.items()
+    )
+    add("--threshold", choices=tuple(THRESHOLDS), default="usual", help=least)
     wanted = "most: sums of homes, or reports alone (total, or as asked)"
     add("--wanted", choices=tuple(WANTED), help=wanted)
     add("--rehearsal", action="store_true", help="for simulated homes, on a clock that runs fast")

@@ -20,6 +20,14 @@ WANTED = {  # what an operator wants to know, and the lines that ask for it (ADR
 DAY_S = 86_400
 
 
+THRESHOLDS = {  # of how many homes a figure has to be, and who says so
+    "usual": (10, "what ships"),
+    "gb": (5, "GB: network operators' data privacy plans"),
+    "nl": (10, "NL: network operators' data by postal code"),
+    "california": (100, "California: residential, CPUC D.14-05-016"),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class NewFleet:
     """What an operator says of a new fleet; `directory` is absolute and holds all of its files.
@@ -44,6 +52,7 @@ class NewFleet:
     day_s: int
     is_signed: bool
     next_key: str | None
+    threshold: str
     clock: tuple[float, float, float] | None
     user: str
 
@@ -77,9 +86,10 @@ def aggregator_toml(new: NewFleet) -> str:
             *([] if new.next_key is None else [f"next_key = {_text(new.next_key)}"]),
             "",
         ]
+    least, whose = THRESHOLDS[new.threshold]
     lines += [
         "[query]",
-        "min_devices = 10                   # figures of fewer devices are not given out",
+        f"min_devices = {least:<18} # figures of fewer are not given out; {whose}",
         f"zone = {_text(new.zone)}",
         "",
         "[devices]                          # for `devices invite`",
