@@ -69,6 +69,13 @@ def test_counts_are_the_same_whether_reports_lie_near_each_other_or_not() -> Non
         assert one.counts[:2].tolist() == near[part].counts.tolist()
 
 
+def test_the_last_slot_and_code_that_there_can_be_stay_in_their_own_part() -> None:
+    """Where a bucket is a slot: 32 bits of it and 16 of a code lie beside the part's place."""
+    parts, last = [(1, epoch, 0, 0) for epoch in (1, 2)], np.array([(1 << 32) - 1])
+    tally = count_batches([(part, 1, last, np.array([65_535])) for part in parts])
+    assert list(tally.rows()) == [(*part, int(last[0]), 65_535, 1) for part in parts]
+
+
 @given(batches, batches, batches)
 @settings(max_examples=40, deadline=None)
 def test_merging_is_commutative_and_associative(
