@@ -113,11 +113,16 @@ def _listening(place: str, port: int) -> socket.socket:
     if not place.startswith("/"):
         family = socket.AF_INET6 if ":" in place else socket.AF_INET
         return socket.create_server((place, port), family=family)
-    Path(place).unlink(missing_ok=True)
+    if Path(place).is_socket():  # of one before; anything else is not ours to delete
+        Path(place).unlink()
     listening = socket.socket(socket.AF_UNIX)
-    listening.bind(place)
-    Path(place).chmod(SOCKET_MODE)
-    listening.listen()
+    try:
+        listening.bind(place)
+        Path(place).chmod(SOCKET_MODE)
+        listening.listen()
+    except OSError:
+        listening.close()
+        raise
     return listening
 
 

@@ -102,8 +102,9 @@ def signed_on(table: SignOnTable, headers: Mapping[str, str], address: str) -> V
     if address != table.proxy:
         return f"{table.user}: only the proxy of [console.sign_on] says who asks"
     user = headers.get(table.user.lower(), "")
-    told = headers.get(table.groups.lower(), "") if table.groups else user
-    names = [*(one.strip() for one in told.split(",")), "*"]
+    names = {"*", user}  # a name may have a comma in it; of groups there is a list
+    if table.groups:
+        names = {"*", *(one.strip() for one in headers.get(table.groups.lower(), "").split(","))}
     roles = [text for of, text in table.roles.items() if of in names]
     if not user or not roles:
         return "no role in [console.sign_on.roles] is of this user"

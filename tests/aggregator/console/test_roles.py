@@ -14,7 +14,7 @@ from aggregator.console.answering import Reply
 from aggregator.console.guard import Guard
 from aggregator.console.main import main
 from aggregator.console.questions import QUESTIONS
-from aggregator.console.roles import ROLES, viewer_of
+from aggregator.console.roles import ROLES, Viewer, signed_on, viewer_of
 from aggregator.console.server import Console
 from edge_ldp.device.errors import ParameterError
 from tests.aggregator.config.test_config import GOOD
@@ -191,6 +191,22 @@ def test_AGG_45_a_proxy_alone_says_who_asks(
 
     (found,) = asked(guard, ("GET", "/api/v1/theta"), address=address, headers=headers)
     assert (found.text if found.status_code == 200 else found.status_code) == told
+
+
+def test_AGG_45_a_users_name_is_no_list_of_names() -> None:
+    table = SignOnTable("10.0.0.7", "X-User", {"grid": "operator", "o, p": "viewer"})
+    for user, role in (("o, p", "viewer"), ("grid", "operator"), ("eve, grid", None)):
+        found = signed_on(table, {"x-user": user}, "10.0.0.7")
+        assert (found.role if isinstance(found, Viewer) else None) == role
+
+
+def test_a_file_in_the_place_of_the_socket_stays(tmp_path: Path) -> None:
+    place = tmp_path / "kept"
+    place.write_text("mine")
+    sign_on = '[console.sign_on]\nproxy = "unix"\nuser = "X-User"\nroles = {}\n'
+    fleet = make_fleet(tmp_path, console=f'listen = "{place}"\n{sign_on}')
+    assert main(["-c", str(fleet.file)]) == 2
+    assert place.read_text() == "mine"
 
 
 def test_AGG_45_at_a_socket_it_is_who_may_enter(tmp_path: Path) -> None:
