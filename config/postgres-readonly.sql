@@ -39,6 +39,6 @@ GRANT USAGE ON SCHEMA :"reader" TO :"reader";
 GRANT EXECUTE ON FUNCTION :"reader".held() TO :"reader";
 GRANT SELECT ON :"reader".held_counts TO :"reader";
 GRANT SELECT ON edge_ldp_schema, facts, flushes, devices, groups, records, counts, count_deltas, presence,
-    presence_deltas, refused, refused_deltas, plans, looks, marks, released_designs, released_chunks, released_values, rolled, sums, audit
+    presence_deltas, refused, refused_deltas, plans, looks, marks, released_designs, released_chunks, released_values, rolled, sums, audit, period_totals
     TO :"reader";
 COMMIT;
