@@ -22,7 +22,6 @@ from math import gcd
 from typing import Final
 
 from edge_ldp.device.errors import ParameterError, WireError
-from edge_ldp.lean_class import lean_class
 
 MAGIC = b"LR"
 VERSION = 2
@@ -46,7 +45,7 @@ PAIR_BYTES = _PAIR.size
 MAX_BYTES = HEAD_BYTES + _DESIGN.size + 16 + 63 + PAIR_BYTES * MAX_VALUES
 
 
-@lean_class(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class PublicDesign:
     """What is public of a curated stream and does not change within a series.
 
