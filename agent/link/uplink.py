@@ -96,6 +96,7 @@ class Uplink:
         self._wake = asyncio.Event()
         self._hurry = asyncio.Event()
         self._drained = asyncio.Event()
+        self._is_leaving = False  # what is said from here on is the last word
         self._log_limit = LogLimit()
         self._reported_health = ""  # the health in the last status
         self.vitals: Callable[[], Vitals] = lambda: Vitals("", {})
@@ -193,6 +194,7 @@ class Uplink:
                 self._drained.clear()
                 self.wake()
                 await self._drained.wait()
+                self._is_leaving = True
                 await self._publish_status(link, "offline")
         except (TimeoutError, LinkLostError, RefusedError):
             log.info("not everything could be sent before the stop; it is kept")
@@ -390,6 +392,8 @@ class Uplink:
             await self._publish_status(link, "online")
 
     async def _publish_status(self, link: Link, state: str) -> None:
+        if self._is_leaving and state != "offline":
+            return
         vitals = self.vitals()
         ages = {name: age for name, age in vitals.ages.items() if age is not None}
         status = replace(self._device.status(state), health=vitals.health, ages=ages)

@@ -15,6 +15,7 @@ import pytest
 from agent.claims.batches import Key
 from agent.claims.delivery import Delivery
 from agent.claims.slots import SlotValues
+from agent.link.outgoing import Outgoing
 from agent.link.uplink import Uplink, Vitals
 from agent.state.device import Device
 from agent.state.journal import Journal
@@ -22,7 +23,7 @@ from agent.state.local_mode import local_device
 from edge_ldp.protocol.messages import Receipt, StreamReceipt, parse_status, topic
 from edge_ldp.protocol.presence import Presence
 from edge_ldp.service.backoff import JITTER_STEPS
-from edge_ldp.service.mqtt import Broker, open_link
+from edge_ldp.service.mqtt import Broker, Link, open_link
 from tests.agent.samples import DEVICE, FLEET, SLOT_S, StillClock, make_config, make_plan
 from tests.integration.agent_bench import STORE, Hub, listening, until
 from tests.integration.conftest import HOST, OPEN, RealBroker, broker, free_port, make_broker
@@ -259,6 +260,31 @@ async def test_the_farewell_sends_what_waits_and_says_offline(
         await until(lambda: hub.is_offline(DEVICE))
         hub.check_complete(DEVICE)
         await until(lambda: not home.uplink.online)
+
+
+async def test_nothing_is_said_after_goodbye(broker: RealBroker, tmp_path: Path) -> None:
+    """A status that falls due while the last one is on its way would show who left as there."""
+    home = Home(tmp_path, broker.port)
+    async with listening(broker) as hub, home.connecting():
+        await until(lambda: home.uplink.online)
+        uplink, link, late = home.uplink, home.uplink._link, list[asyncio.Task[None]]()  # noqa: SLF001
+        assert link is not None
+        told, publish, said = uplink.vitals, uplink._publish, list[bytes]()  # noqa: SLF001
+
+        def vitals() -> Vitals:
+            if not late:
+                late.append(asyncio.create_task(uplink._publish_status(link, "online")))  # noqa: SLF001
+            return told()
+
+        async def record(link: Link, message: Outgoing) -> None:
+            said.append(message.payload)
+            await publish(link, message)
+
+        uplink.vitals, uplink._publish = vitals, record  # type: ignore[method-assign] # noqa: SLF001
+        await uplink.farewell()
+        await asyncio.gather(*late)
+        assert parse_status(said[-1]).state == "offline"
+        await until(lambda: hub.is_offline(DEVICE))
 
 
 async def test_a_farewell_without_a_link_is_short(tmp_path: Path) -> None:
