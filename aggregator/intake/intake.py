@@ -120,7 +120,7 @@ def _read_reports(
             broken["frame"] += 1
     if parts:
         more, are_whole = FrameBatch.read(parts)
-        broken["frame"] += are_whole.count(False)
+        broken.update(["frame"] * are_whole.count(False))  # nothing, not 0, where all are whole
         came = [*compress(range(len(whole)), whole), *compress(places, are_whole)]
         frames = frames.merged(more, came)
     return frames, sums

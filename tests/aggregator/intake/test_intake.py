@@ -92,6 +92,7 @@ def test_several_batches_of_one_message_are_each_settled_and_acknowledged_once_N
     first, second = report(1, 1), report(2, 2)
     several = Message(first.topic, first.payload + second.payload)
     damaged = Message(first.topic, several.payload + b"LD")
+    assert read_messages("demo", [several]).broken == {}  # no refusal of nothing
     flush = read_messages("demo", [report(4, 4), several, damaged, report(3, 3)])
     assert [one.head.batch for one in flush.frames] == [4, 1, 2, 3]  # in the order they came
     assert flush.broken == {"frame": 1}  # a message that is damaged anywhere is none
