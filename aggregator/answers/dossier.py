@@ -18,6 +18,7 @@ from aggregator.answers.promises import (
 from aggregator.counting.retention import DAY_S
 from aggregator.plans.epsilons import epsilon_changes
 from aggregator.store.contract import stored_plan
+from edge_ldp.protocol.released import FIRST_SUMS_KEY
 from edge_ldp.version import __version__
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ class DossierAnswer(AnswerPart, frozen=True, kw_only=True):
     """What `dossier` answers.
 
     fleet, version; devices; streams[]; retention; access; curated: devices that publish a stream of
-    their own; attacker, who chooses every plan.
+    their own; summed: series of sums that homes made themselves; attacker, who chooses every plan.
     """
 
     fleet: str
@@ -87,7 +88,53 @@ class DossierAnswer(AnswerPart, frozen=True, kw_only=True):
     retention: KeptFor
     access: AccessRules
     curated: int
+    summed: int
     attacker: Attacker
+
+
+USE = "Means, totals, load curves and distributions of many homes together; of no single home."
+OPERATORS = (
+    "Yours to write: no figure of a fleet tells of them. The headings so far are those of a GB"
+    " network operator's data privacy plan (Western Power Distribution, 2018, for Ofgem)."
+)
+OUR_WORDS = (
+    "That guideline (March 2025) has a pyramid of nine parts, and no list of questions: the words"
+    " are ours."
+)
+NIST = {
+    "Privacy parameters: which ε, and is there a δ": (
+        "ε of a report: {asked}; of a window, a day, a year: above. Reports and homes' sums have no"
+        " δ."
+    ),
+    "Unit of privacy: what is one person's data": (
+        "One value of one slot of one device (event level), which may be any other (bounded); by"
+        " composition a window's values together, at its ε. Not a home's whole history, nor that it"
+        " takes part."
+    ),
+    "Algorithms and correctness: which, and who proved them": (
+        "Mechanisms: {made}: tables of integers, proved anew for this page without floating point,"
+        " or by you: `edge-ldp certify`. Randomness is the operating system's."
+    ),
+    "Utility: how exact is a figure": (
+        "Each has an interval that assumes nothing of how values are spread; `edge-ldp forecast`"
+        " tells its width beforehand."
+    ),
+    "Bias: whom does noise hit": (
+        "Small groups: their intervals are wider. Means are unbiased, and homes weigh by their"
+        " time, not by how often they report; single hours count values above θ as θ."
+    ),
+    "Access control: who sees what": "Security processes, above.",
+    "Trust models: whom must a home trust": (
+        "Its own device and its owner's policy (local model). Broker and aggregator see no reading."
+    ),
+    "Side channels: what else tells": (
+        "When a device reports and is there; how long randomising takes was not measured on boards."
+    ),
+    "Data collection exposure: where do readings lie": (
+        "In the device's memory until they are randomised. What the same meter tells a utility"
+        " otherwise, no ε here covers."
+    ),
+}
 
 
 def dossier_answer(reader: Reader, config: AggregatorConfig) -> DossierAnswer:
@@ -113,6 +160,7 @@ def dossier_answer(reader: Reader, config: AggregatorConfig) -> DossierAnswer:
             console_tokens=config.console.tokens_file is not None,
         ),
         curated=len({row.device for row in reader.released_chunks()}),
+        summed=sum(row.devices for row in reader.report_sums() if row.stream >= FIRST_SUMS_KEY),
         attacker=attacker(config.streams),
     )
 
@@ -141,22 +189,17 @@ def dossier_text(view: DossierAnswer) -> str:
 def dossier_parts(view: DossierAnswer) -> list[tuple[str, list[str]]]:
     """Return the dossier as headings and their sentences."""
     return [
-        ("Purpose", _purpose(view)),
-        ("Data", _data(view)),
+        ("Data to be accessed", _data(view)),
+        ("Use of consumption data", [USE]),
+        ("Data processing", _retention(view.retention)),
         (
-            "What a report tells",
+            "Data protection techniques",
             [sentence for one in view.streams for sentence in _stream_sentences(one)],
         ),
-        ("Retention", _retention(view.retention)),
-        ("Access", _access(view.access)),
-        ("Known weaknesses", _weak(view)),
-    ]
-
-
-def _purpose(view: DossierAnswer) -> list[str]:
-    return [
-        "Means, totals, load curves and distributions of many homes together; of no single home.",
-        f"{view.devices:,} devices are enrolled. Software: edge-ldp {view.version}.",
+        ("Privacy impact assessment", _weak(view)),
+        ("Security processes", _access(view.access)),
+        ("Executive summary, commercial use, stakeholder engagement", [OPERATORS]),
+        ("NIST SP 800-226, part by part", _nist(view)),
     ]
 
 
@@ -170,7 +213,24 @@ def _data(view: DossierAnswer) -> list[str]:
         "Kept besides: devices' names, groups, software, last status, which slots they reported."
     )
     curated = f"{view.curated:,} devices publish a stream of their own under central privacy."
-    return [*values, others, *([curated] if view.curated else [])]
+    summed = (
+        f"{view.summed:,} series are of homes' own sums of whole periods, given noise at home from"
+        " a share of the window's ε; each is kept as it came, and only totals are given out."
+    )
+    kept = ((view.curated, curated), (view.summed, summed))
+    devices = f"{view.devices:,} devices are enrolled. Software: edge-ldp {view.version}."
+    return [devices, *values, others, *(told for many, told in kept if many)]
+
+
+def _nist(view: DossierAnswer) -> list[str]:
+    """Return an answer to what each part asks; what another heading says is not said again."""
+    plans = [one.plan for one in view.streams if one.plan is not None]
+    known = {
+        "asked": ", ".join(f"{one.stream} {one.asked}" for one in view.streams),
+        "made": ", ".join(sorted({name for one in plans for name in one.mechanisms})) or "none yet",
+    }
+    told = [f"{asked}? {answer.format(**known)}" for asked, answer in NIST.items()]
+    return [OUR_WORDS, *told]
 
 
 def _stream_sentences(one: DossierStream) -> list[str]:
