@@ -32,9 +32,8 @@ PUBLIC = {
     """,
     "edge_ldp.continual": """
         Account Charge Curator CuratorState Design Exponential Fixed Mean Median Moving
-        NoisyMax NoisyMaxBinary Pak PakConsistent Quantile RangeSum Recent Release Released
-        Renewal Shape SmoothPercentile Tops best_pruning cold_design pak_design parse_state
-        percentile tops_design
+        NoisyMax Quantile RangeSum Recent Release Released
+        Renewal Shape Tops best_pruning cold_design parse_state tops_design
     """,
     "edge_ldp.estimate": """
         Ahead Density EstimatorChoice Evidence HeldOut Supports ahead

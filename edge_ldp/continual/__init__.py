@@ -3,21 +3,16 @@
 from edge_ldp.continual.account import Account, Charge
 from edge_ldp.continual.curator import Curator, Release
 from edge_ldp.continual.design import Design, Renewal
-from edge_ldp.continual.sensitivity import SmoothPercentile
 from edge_ldp.continual.shape import Shape, best_pruning
 from edge_ldp.continual.smoothers import Exponential, Mean, Median, Moving, Recent
 from edge_ldp.continual.state import CuratorState, parse_state
 from edge_ldp.continual.sums import RangeSum, Released
 from edge_ldp.continual.systems import (
-    NoisyMaxBinary,
-    Pak,
-    PakConsistent,
     Tops,
     cold_design,
-    pak_design,
     tops_design,
 )
-from edge_ldp.continual.threshold import Fixed, NoisyMax, Quantile, percentile
+from edge_ldp.continual.threshold import Fixed, NoisyMax, Quantile
 
 __all__ = [
     "Account",
@@ -31,9 +26,6 @@ __all__ = [
     "Median",
     "Moving",
     "NoisyMax",
-    "NoisyMaxBinary",
-    "Pak",
-    "PakConsistent",
     "Quantile",
     "RangeSum",
     "Recent",
@@ -41,12 +33,9 @@ __all__ = [
     "Released",
     "Renewal",
     "Shape",
-    "SmoothPercentile",
     "Tops",
     "best_pruning",
     "cold_design",
-    "pak_design",
     "parse_state",
-    "percentile",
     "tops_design",
 ]

@@ -47,9 +47,8 @@ class Design:
     """How a stream is released; all of it may be published.
 
     epsilon: of the released stream; the optimiser has its own. readings: m, 0 with a fixed θ only.
-    smoother: a name of SMOOTHERS, used when levels are pruned. is_capped: whether a θ above the
-    ceiling is lowered to it. missing: "gap" or "zero". memory: as in `leaves`; no part of the
-    fingerprint, as releases do not depend on it.
+    smoother: a name of SMOOTHERS, used when levels are pruned. missing: "gap" or "zero". memory:
+    as in `leaves`; no part of the fingerprint, as releases do not depend on it.
     """
 
     optimiser: Optimiser
@@ -59,7 +58,6 @@ class Design:
     readings: int
     smoother: str = "recent"
     renewal: Renewal | None = None
-    is_capped: bool = True
     missing: str = "gap"
     memory: str = "subtree"
 
@@ -102,15 +100,14 @@ class Design:
             self.readings,
             self.smoother,
             self.renewal,
-            self.is_capped,
+            True,  # θ is capped: stored streams' fingerprints say so
             self.missing,
         )
         return sha256(repr(parts).encode()).hexdigest()
 
     def limit(self, theta: int) -> int:
-        """Return θ in 1..ceiling if capped, and never above what integer noise can have."""
-        most = int(MAX_SCALE * self.epsilon / self.shape.levels)
-        return max(1, min(theta, self.ceiling if self.is_capped else MAX_THETA, most))
+        """Return θ in 1..ceiling, and never above what integer noise can have."""
+        return max(1, min(theta, self.ceiling, int(MAX_SCALE * self.epsilon / self.shape.levels)))
 
     def make_smoother(self) -> Smoother:
         """Return a smoother at its beginning."""

@@ -1,8 +1,7 @@
-"""Exact noise from uniform integers: Bernoulli(e^-x), geometric, discrete Laplace, floors of reals.
+"""Exact noise from uniform integers: Bernoulli(e^-x), geometric, discrete Laplace.
 
 Every parameter is a rational and every step an integer, so the laws are exactly those written here.
-Source: Canonne, Kamath, Steinke 2020 (arXiv 2004.00010), algorithms 1 and 2; the normal: Karney
-2016 (arXiv 1303.6257), algorithm N.
+Source: Canonne, Kamath, Steinke 2020 (arXiv 2004.00010), algorithms 1 and 2.
 """
 
 from collections.abc import Callable
@@ -15,7 +14,6 @@ from edge_ldp.device.laplace import unit_exp
 Uniform: TypeAlias = Callable[[int], int]
 
 _WORD = 1 << 64
-_ONE = Fraction(1)
 
 
 def bernoulli_exp(x: Fraction, draw: Uniform) -> bool:
@@ -54,39 +52,6 @@ def discrete_laplace(scale: Fraction, draw: Uniform) -> int:
             return size
         if size:  # minus zero is drawn again, or zero would weigh double
             return -size
-
-
-def floor_laplace(scale: Fraction, shift: Fraction, draw: Uniform) -> int:
-    """Return the floor of shift + scale·Z, Z continuous Laplace of scale 1, exactly.
-
-    Z ≥ 0: with f = shift - floor, the floor passes 0 iff an exponential passes (1-f)/scale, and
-    from there on it is geometric. Z < 0 is the same seen from above, as ties have probability 0.
-    """
-    base = shift.numerator // shift.denominator
-    below = shift - base
-    if draw(2):
-        up = _ONE - below
-        return base + (1 + geometric(scale, draw) if bernoulli_exp(up / scale, draw) else 0)
-    if below and not bernoulli_exp(below / scale, draw):
-        return base
-    return base - 1 - geometric(scale, draw)
-
-
-def normal(draw: Uniform) -> Fraction:
-    """Return a standard normal as a multiple of 2^-64: at most 2^-60 from it in total variation.
-
-    Karney's algorithm N with the uniform x replaced by its first 64 bits.
-    """
-    half = Fraction(1, 2)
-    while True:
-        whole = 0
-        while bernoulli_exp(half, draw):
-            whole += 1
-        if not bernoulli_exp(Fraction(whole * (whole - 1), 2), draw):
-            continue
-        x = Fraction(draw(_WORD), _WORD)
-        if bernoulli_exp(x * (2 * whole + x) / 2, draw):
-            return (whole + x) * (1 if draw(2) else -1)
 
 
 def _unit_exp(num: int, den: int, draw: Uniform) -> bool:

@@ -1,22 +1,18 @@
-"""The published systems as streams: ToPS, PAK, and what lies between.
+"""ToPS as a stream, and a design for one that nobody knows yet; ε counts as the decimal written.
 
-    tops = Tops(epsilon=0.1, ceiling=10_000)
-    release = tops.push(reading)
-
-Each takes `draw=` and `state=` of `Curator`. ε and δ count as the decimals that are written.
+tops = Tops(epsilon=0.1, ceiling=10_000)
+release = tops.push(reading)
 """
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
-from edge_ldp.checks import exact_integer, inner_chance, optional, taking
+from edge_ldp.checks import exact_integer, optional, taking
 from edge_ldp.continual.columns import MAX_SCALE
 from edge_ldp.continual.curator import Curator
 from edge_ldp.continual.design import Design, Renewal
-from edge_ldp.continual.sensitivity import PAK_BETA, PAK_SHARE, SmoothPercentile
 from edge_ldp.continual.shape import Shape, best_pruning
 from edge_ldp.continual.threshold import TUNING, Fixed, NoisyMax, Optimiser, Quantile
-from edge_ldp.device.errors import ParameterError
 from edge_ldp.ratio import Epsilon, exact_epsilon
 
 if TYPE_CHECKING:
@@ -27,20 +23,6 @@ if TYPE_CHECKING:
 READINGS = 1 << 16
 CHUNK = 1 << 20
 FANOUT = 16
-
-
-Draw: TypeAlias = "Callable[[int], int] | None"
-State: TypeAlias = "CuratorState | None"
-
-
-def _delta(name: str, given: "Epsilon") -> Fraction:
-    """Return δ as the rational that was written; raises ParameterError."""
-    try:
-        number = float(Fraction(given)) if isinstance(given, str) and "/" in given else given
-        inner_chance(name, float(number) if isinstance(number, str) else number)
-        return Fraction(str(given))
-    except (ValueError, ArithmeticError):
-        raise ParameterError(name, "a number above 0 and below 1") from None
 
 
 @taking(chunk=exact_integer, fanout=exact_integer, pruned=optional(exact_integer))
@@ -92,41 +74,6 @@ def tops_design(  # noqa: PLR0913 - the system's parameters, all named
     )
 
 
-@taking(chunk=exact_integer, fanout=exact_integer, delta=optional(_delta))
-def pak_design(  # noqa: PLR0913 - the system's parameters, all named
-    *,
-    epsilon: Epsilon,
-    ceiling: int,
-    delta: "Epsilon | None" = None,
-    readings: int = READINGS,
-    chunk: int = CHUNK,
-    fanout: int = 2,
-    kind: str = "tree",
-    pruned: int = 0,
-    noise: str = "laplace",
-    is_capped: bool = False,
-    missing: str = "gap",
-    memory: str = "subtree",
-) -> Design:
-    """Return PAK: S-PAK's θ, binary tree; (ε, δ) on θ's readings, ε on the stream.
-
-    delta: 1/chunk² unless given. As published θ may exceed the ceiling; is_capped lowers it, which
-    costs nothing and helps. Raises ParameterError.
-    """
-    exact = exact_epsilon(epsilon)
-    small = Fraction(1, chunk * chunk) if delta is None else Fraction(delta)
-    return Design(
-        optimiser=SmoothPercentile(ceiling, exact, small, PAK_SHARE, PAK_BETA, noise),
-        shape=Shape(kind, fanout, chunk, pruned),
-        epsilon=exact,
-        ceiling=ceiling,
-        readings=readings,
-        is_capped=is_capped,
-        missing=missing,
-        memory=memory,
-    )
-
-
 @taking(chunk=exact_integer)
 def cold_design(
     *,
@@ -153,32 +100,13 @@ def cold_design(
 
 
 class Tops(Curator):
-    """ToPS; options as `tops_design`."""
+    """ToPS; options as `tops_design`, `draw` and `state` as `Curator`."""
 
-    def __init__(self, *, draw: Draw = None, state: State = None, **options: Any) -> None:
+    def __init__(
+        self,
+        *,
+        draw: "Callable[[int], int] | None" = None,
+        state: "CuratorState | None" = None,
+        **options: Any,
+    ) -> None:
         super().__init__(tops_design(**options), draw=draw, state=state)
-
-
-class Pak(Curator):
-    """PAK; options as `pak_design`."""
-
-    def __init__(self, *, draw: Draw = None, state: State = None, **options: Any) -> None:
-        super().__init__(pak_design(**options), draw=draw, state=state)
-
-
-class NoisyMaxBinary(Curator):
-    """NM-E's θ and PAK's binary tree; options as `tops_design`."""
-
-    def __init__(self, *, draw: Draw = None, state: State = None, **options: Any) -> None:
-        binary: dict[str, Any] = {"fanout": 2, "pruned": 0, "kind": "tree"}
-        super().__init__(tops_design(**{**options, **binary}), draw=draw, state=state)
-
-
-class PakConsistent(Curator):
-    """PAK's θ and ToPS's pruned consistent tree; options as `pak_design`."""
-
-    def __init__(self, *, draw: Draw = None, state: State = None, **options: Any) -> None:
-        chunk = options.get("chunk", CHUNK)
-        s = best_pruning(FANOUT, chunk, exact_epsilon(options["epsilon"]))
-        tree: dict[str, Any] = {"fanout": FANOUT, "pruned": s, "kind": "consistent"}
-        super().__init__(pak_design(**{**tree, **options}), draw=draw, state=state)

@@ -9,19 +9,15 @@ docs/methods.md, Decided readings; McKenna and Sheldon 2020 (permute-and-flip); 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import accumulate
 from math import ceil, isqrt
 from typing import Protocol, TypeAlias
 
 from edge_ldp.checks import (
     a,
-    chance,
     exact_integer,
     finite,
     inner_chance,
-    integer_in,
     kept,
-    mapping,
     taking,
     word,
 )
@@ -195,18 +191,3 @@ def permute_and_flip(scores: list[int], steepness: Fraction, draw: Uniform, flip
             return index
         left -= 1
         order[at] = order[left]
-
-
-@taking(counts=mapping(exact_integer, integer_in(least=0)), share=kept(chance))
-def percentile(counts: Counts, share: Fraction) -> int:
-    """Return the least value that at least `share` of the readings do not exceed. NOT private.
-
-    For public or historic readings, and to compare with. Raises ParameterError for no readings.
-    """
-    total = sum(counts.values())
-    if not total or not 0 < share <= 1:
-        raise ParameterError("percentile", "readings, and a share above 0 and at most 1")
-    need = share * total
-    rising = sorted(counts)
-    sums = accumulate(counts[value] for value in rising)
-    return next(value for value, below in zip(rising, sums, strict=True) if below >= need)

@@ -122,18 +122,6 @@ CALLS: dict[str, Call] = {
             "tuning": 60,
         },
     ),
-    "edge_ldp.continual.NoisyMaxBinary": (
-        continual.NoisyMaxBinary,
-        {"epsilon": 1, "ceiling": 100, "readings": 4, "chunk": 64},
-    ),
-    "edge_ldp.continual.Pak": (
-        continual.Pak,
-        {"epsilon": 1, "ceiling": 100, "readings": 4, "chunk": 64, "delta": "1e-6"},
-    ),
-    "edge_ldp.continual.PakConsistent": (
-        continual.PakConsistent,
-        {"epsilon": 1, "ceiling": 100, "readings": 4, "chunk": 64},
-    ),
     "edge_ldp.continual.Quantile": (
         continual.Quantile,
         {"epsilon": Fraction(1), "share": Fraction(1, 2), "growth": Fraction(21, 20)},
@@ -148,15 +136,6 @@ CALLS: dict[str, Call] = {
         continual.Shape,
         {"kind": "consistent", "fanout": 4, "chunk": 64, "pruned": 1},
     ),
-    "edge_ldp.continual.SmoothPercentile": (
-        continual.SmoothPercentile,
-        {
-            "ceiling": 9,
-            "epsilon": Fraction(1),
-            "delta": Fraction(1, 10**6),
-            "share": _EMPTY["share"],
-        },
-    ),
     "edge_ldp.continual.Tops": (continual.Tops, _TOPS),
     "edge_ldp.continual.best_pruning": (
         continual.best_pruning,
@@ -166,15 +145,7 @@ CALLS: dict[str, Call] = {
         continual.cold_design,
         {"epsilon": 1, "readings": 4, "ceiling": 100, "chunk": 64, "share": Fraction(1, 2)},
     ),
-    "edge_ldp.continual.pak_design": (
-        continual.pak_design,
-        {"epsilon": 1, "ceiling": 9, "delta": "1e-6", "readings": 4, "chunk": 64, "kind": "tree"},
-    ),
     "edge_ldp.continual.parse_state": (continual.parse_state, {"payload": b"{}"}),
-    "edge_ldp.continual.percentile": (
-        continual.percentile,
-        {"counts": {1: 2, 5: 3}, "share": Fraction(1, 2)},
-    ),
     "edge_ldp.continual.tops_design": (continual.tops_design, {**_TOPS, "tuning": 60}),
     "edge_ldp.estimate.Density.quantile": (DENSITY.quantile, {"p": 0.5}),
     "edge_ldp.estimate.Density.cdf": (DENSITY.cdf, {"at": [5, 7]}),

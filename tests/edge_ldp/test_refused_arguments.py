@@ -1,6 +1,5 @@
 """Arguments of the right type that make no sense are refused by name: one row an argument."""
 
-from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction
 from math import inf, nan
@@ -48,10 +47,6 @@ ROWS: list[tuple[str, str, tuple[Any, ...]]] = [
     ("edge_ldp.continual.NoisyMax", "ceiling", (0, 1 << 30)),
     ("edge_ldp.continual.NoisyMax", "noise", ("uniform",)),
     ("edge_ldp.continual.NoisyMax", "epsilon", (F(1, 1 << 16),)),
-    ("edge_ldp.continual.SmoothPercentile", "ceiling", (0,)),
-    ("edge_ldp.continual.SmoothPercentile", "delta", (F(0),)),
-    ("edge_ldp.continual.SmoothPercentile", "share", (F(1),)),
-    ("edge_ldp.continual.SmoothPercentile", "noise", ("cauchy",)),
     ("edge_ldp.continual.Renewal", "every", (0,)),
     ("edge_ldp.continual.Renewal", "mode", ("never",)),
     (TOPS, "theta", (0, 101)),
@@ -121,13 +116,7 @@ TOGETHER: list[tuple[str, dict[str, Any], str]] = [
     ("edge_ldp.SquareWave", {"low": 6, "high": 5}, "high"),
     ("edge_ldp.SquareWave", {"low": 5, "high": 5}, "high"),
     ("edge_ldp.oracles.Hierarchy", {"epsilon": 12, "size": 100_000}, "epsilon"),
-    (
-        "edge_ldp.continual.SmoothPercentile",
-        {"epsilon": F(32), "delta": F(2, 5), "beta": F(1, 10**9)},
-        "epsilon",
-    ),
     ("edge_ldp.continual.NoisyMax", {"stream_epsilon": F(33)}, "epsilon"),
-    ("edge_ldp.continual.percentile", {"counts": Counter()}, "percentile"),
     ("edge_ldp.period_sums.scale_for", {"window_slots": 0}, "window"),
     (TOPS, {"ceiling": 1 << 35, "epsilon": "1/1000", "theta": 5}, "epsilon"),
     (TOPS, {"chunk": 62, "pruned": 1}, "chunk"),

@@ -8,11 +8,11 @@ from __future__ import annotations
 from dataclasses import asdict
 from fractions import Fraction
 from functools import lru_cache
+from math import ceil
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from edge_ldp.continual import percentile
 from edge_ldp.continual.noise import fresh_key
 from studies.evaluate.study import Task, rng
 from studies.evaluate.tops import approximation
@@ -28,7 +28,7 @@ from studies.evaluate.tops.runs import (
     run_published,
     run_system,
 )
-from studies.evaluate.tops.systems import counts, draws, noisy_max, optimiser, structure
+from studies.evaluate.tops.systems import draws, noisy_max, optimiser, structure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -134,9 +134,14 @@ def _intervals(values: Values, series: str, seed: int) -> NDArray[np.float64]:
     return np.asarray(sums / np.diff(edges))
 
 
+def percentile(readings: Integers, share: Fraction) -> int:
+    """Return the least value that at least `share` of the readings do not exceed; not private."""
+    return int(np.sort(readings)[ceil(share * len(readings)) - 1])
+
+
 def _at_percentile(task: Task, values: Values, name: str, smoothed_by: str) -> float:
     lay = layout_of(values)
-    theta = percentile(counts(lay.stream, lay.ceiling), PERCENTILE)
+    theta = min(percentile(lay.stream, PERCENTILE), lay.ceiling)
     stream = np.minimum(lay.stream, max(1, theta))
     pairs = pairs_of(task, len(stream))
     if task.series == ZERO:
@@ -162,5 +167,5 @@ def _of_readings(task: Task, values: Values, readings: Integers) -> float:
         theta = chosen(task, lay, noisy_max(lay.ceiling, len(stream), FIXED_EPSILON, epsilon))
     else:
         share = Fraction(task.series.removeprefix("p=")) / 100
-        theta = max(1, percentile(counts(readings, lay.ceiling), share))
+        theta = max(1, min(percentile(readings, share), lay.ceiling))
     return released(task, stream, theta, epsilon)["mse"]

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from edge_ldp.continual import NoisyMax, Quantile, Shape, SmoothPercentile, best_pruning
+from edge_ldp.continual import NoisyMax, Quantile, Shape, best_pruning
 from edge_ldp.continual.columns import MAX_SCALE
-from edge_ldp.continual.sensitivity import P_SHARE, PAK_BETA, PAK_SHARE
 from edge_ldp.continual.threshold import MAX_CEILING, MAX_THETA, TUNING
 from edge_ldp.device.draw import Draw
+from studies.baselines.smooth_percentile import PAK_BETA, PAK_SHARE, SmoothPercentile
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -98,7 +98,7 @@ def optimiser(  # noqa: PLR0913 - a rule's parameters, all named
         return Quantile(epsilon)
     delta = Fraction(1, chunk * chunk)
     if rule == "S-P":
-        return SmoothPercentile(ceiling, epsilon, delta, P_SHARE)
+        return SmoothPercentile(ceiling, epsilon, delta)
     return SmoothPercentile(ceiling, epsilon, delta, PAK_SHARE, PAK_BETA)
 
 

@@ -8,7 +8,6 @@ from edge_ldp.continual import (
     Release,
     Renewal,
     cold_design,
-    pak_design,
     tops_design,
 )
 from tests.edge_ldp.continual.paths import noise_from
@@ -31,7 +30,7 @@ DESIGNS = {
     "parallel": tops_design(**SMALL, pruned=1, renewal=Renewal(2)),
     "sequential": tops_design(**SMALL, pruned=1, renewal=Renewal(1, "sequential")),
     "zero": tops_design(**SMALL, pruned=1, missing="zero"),
-    "pak": pak_design(epsilon=1, ceiling=50, readings=10, chunk=64),
+    "binary": tops_design(**{**SMALL, "fanout": 2}, pruned=0, kind="tree"),
     "cold": cold_design(epsilon=1, readings=10, chunk=256),
 }
 READINGS = [(k * k * 7 + k) % 60 for k in range(300)]

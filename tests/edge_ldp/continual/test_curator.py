@@ -11,9 +11,7 @@ import pytest
 from edge_ldp import EntropyError, ParameterError
 from edge_ldp.continual import (
     Curator,
-    NoisyMaxBinary,
-    Pak,
-    PakConsistent,
+    Quantile,
     Released,
     Renewal,
     Tops,
@@ -222,13 +220,15 @@ def test_budgets_add_up() -> None:
 
 
 def test_delta_is_charged_where_theta_has_one() -> None:
-    pak, pure = (Curator(DESIGNS[name], draw=noise_from(4)) for name in ("pak", "tops"))
-    assert pak.account.delta_per_reading == 0  # nothing was chosen yet
+    approximate = Quantile(F(1), delta=F(1, 64**2))
+    stream = Curator(replace(DESIGNS["tops"], optimiser=approximate), draw=noise_from(4))
+    pure = Curator(DESIGNS["tops"], draw=noise_from(4))
+    assert stream.account.delta_per_reading == 0  # nothing was chosen yet
     for reading in READINGS[:80]:
-        pak.push(reading)
+        stream.push(reading)
         pure.push(reading)
-    assert pak.account.delta_per_reading == F(1, 64**2)
-    assert [charge.delta for charge in pak.account.charges] == [F(1, 64**2), 0]
+    assert stream.account.delta_per_reading == F(1, 64**2)
+    assert [charge.delta for charge in stream.account.charges] == [F(1, 64**2), 0]
     assert pure.account.delta_per_reading == 0
 
 
@@ -254,22 +254,11 @@ def test_a_single_interrupted_chunk_keeps_its_theta_when_renewal_needs_its_readi
     assert (curator.theta, curator.account.choices) == (before, 1)
 
 
-SYSTEMS: list[Callable[..., Curator]] = [Tops, Pak, NoisyMaxBinary, PakConsistent]
-
-
-@pytest.mark.parametrize("system", SYSTEMS)
-def test_the_systems_between_tops_and_pak_share_one_interface(
-    system: Callable[..., Curator],
-) -> None:
-    stream = system(epsilon=1, ceiling=100, readings=64, chunk=256, draw=noise_from(8))
+def test_tops_is_a_stream_whose_sums_tell_the_truth_below_theta() -> None:
+    stream = Tops(epsilon=1, ceiling=100, readings=64, chunk=256, draw=noise_from(8))
     collected = Released(stream.design)
     for reading in READINGS:
         collected.add(stream.push(reading))
-    shape = stream.design.shape
-    is_consistent = system in (Tops, PakConsistent)
-    assert (shape.kind, shape.fanout) == (("consistent", 16) if is_consistent else ("tree", 2))
-    assert stream.design.optimiser.delta == (0 if system in (Tops, NoisyMaxBinary) else F(1, 2**16))
+    assert (stream.design.shape.kind, stream.design.shape.fanout) == ("consistent", 16)
     low, high = collected.range(64, 300).interval()
-    theta = stream.theta or 0
-    if system is Tops:
-        assert low < sum(min(r, theta) for r in READINGS[64:]) < high
+    assert low < sum(min(r, stream.theta or 0) for r in READINGS[64:]) < high

@@ -15,7 +15,6 @@ from edge_ldp.continual import (
     Quantile,
     Released,
     Shape,
-    SmoothPercentile,
     parse_state,
     tops_design,
 )
@@ -73,7 +72,6 @@ def test_theta_may_be_the_ceiling_and_not_above() -> None:
     with pytest.raises(ParameterError, match="theta"):
         tops_design(**SMALL, theta=51)
     assert DESIGNS["tops"].limit(10**9) == 50
-    assert DESIGNS["pak"].limit(10**9) == 10**9  # as published
 
 
 @pytest.mark.parametrize("chunk", [1, 3, 16, 17, 63, 100, 4095])
@@ -94,7 +92,6 @@ MAKERS: list[Callable[[Any], object]] = [
     lambda e: NoisyMax(5, Shape("flat", 2, 4), e, F(1)),
     lambda e: NoisyMax(5, Shape("flat", 2, 4), F(1), e),
     Quantile,
-    lambda e: SmoothPercentile(5, e, F(1, 9)),
 ]
 
 

@@ -1,20 +1,17 @@
-"""θ: the published score, exact laws, pure ε by enumeration, and the smooth bound's smoothness."""
+"""θ: the published score, exact laws, pure ε by enumeration."""
 
 from collections import Counter
 from fractions import Fraction
 from functools import partial
 from itertools import combinations_with_replacement, product
-from math import exp, log
+from math import exp
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from edge_ldp.continual import tops_design
 from edge_ldp.continual.exact import discrete_laplace
-from edge_ldp.continual.sensitivity import PAK_BETA, PAK_SHARE, SmoothPercentile, smooth_bound
 from edge_ldp.continual.shape import Shape, best_pruning
 from edge_ldp.continual.threshold import (
     GRID_BITS,
@@ -22,7 +19,6 @@ from edge_ldp.continual.threshold import (
     Fixed,
     NoisyMax,
     Quantile,
-    percentile,
     permute_and_flip,
 )
 from edge_ldp.ratio import exp_fraction
@@ -206,63 +202,6 @@ def test_the_quantile_stops_with_the_law_that_was_enumerated() -> None:
     assert float(cut) < 0.5
 
 
-@given(st.lists(st.integers(0, 20), min_size=2, max_size=7), st.integers(0, 20), st.integers(1, 7))
-def test_the_smooth_bound_is_smooth_and_bounds_the_local_sensitivity(
-    readings: list[int], other: int, rank: int
-) -> None:
-    rank = min(rank, len(readings))
-    for b in (F(1, 100), F(1)):
-        grow = exp_fraction(b) * (1 + F(1, 2**60))
-        here = smooth_bound(sorted(readings), rank, 20, b)
-        for at in range(len(readings)):
-            near = sorted([*readings[:at], other, *readings[at + 1 :]])
-            there = smooth_bound(near, rank, 20, b)
-            assert there <= grow * here
-            assert here <= grow * there
-            assert abs(near[rank - 1] - sorted(readings)[rank - 1]) <= here
-
-
-def test_the_smooth_bound_is_the_published_maximum() -> None:
-    """e^-bk·A_k with every t = 0..k+1, computed as written."""
-    values, b, ceiling = [1, 1, 2, 5, 9, 30], F(1, 10), 100
-
-    def v(i: int) -> int:
-        return 0 if i < 1 else ceiling if i > 6 else values[i - 1]
-
-    want = max(
-        exp(-b * k) * max(v(5 + t) - v(5 + t - k - 1) for t in range(k + 2)) for k in range(8)
-    )
-    assert float(smooth_bound(values, 5, ceiling, b)) == pytest.approx(want)
-
-
-def test_pak_lies_far_above_the_percentile() -> None:
-    """As published: θ of thousands for readings below 100, at small ε, and never below 1."""
-    counts = Counter(dict.fromkeys(range(100), 100))
-    pak = SmoothPercentile(100, F(1, 100), F(1, 10**8), PAK_SHARE, PAK_BETA)
-    found = [pak.choose(counts, noise_from(seed)) for seed in range(30)]
-    assert sorted(found)[15] > 5000
-    assert min(found) >= 1
-    plain = SmoothPercentile(100, F(5), F(1, 10**8), F(1, 2))
-    assert sorted(plain.choose(counts, noise_from(seed)) for seed in range(31))[15] in range(45, 56)
-    normal = SmoothPercentile(100, F(5), F(1, 10**8), F(1, 2), noise="gaussian")
-    assert sorted(normal.choose(counts, noise_from(s)) for s in range(31))[15] in range(45, 56)
-
-
-def test_constants_of_the_smooth_mechanisms_are_rounded_against_us() -> None:
-    for noise, a in (("laplace", 0.05), ("gaussian", 0.1 / (-log(1e-6)) ** 0.5)):
-        pak = SmoothPercentile(9, F(1, 10), F(1, 10**6), PAK_SHARE, PAK_BETA, noise)
-        assert pak.smoothing <= 0.1 / (2 * 13.815510557)
-        assert float(pak.smoothing) == pytest.approx(0.1 / (2 * 13.815510557), rel=1e-3)
-        assert float(pak.dilation) <= a * (1 + 1e-12)
-        assert float(pak.dilation) == pytest.approx(a, rel=1e-5)
-        assert 0 < pak.widening < 1
-
-
-def test_a_constant_stream_needs_no_laplace_scale_of_zero() -> None:
-    only_zero = SmoothPercentile(1, F(1), F(1, 1000), F(1, 2))
-    assert only_zero.choose(Counter({0: 5}), noise_from(3)) >= 1
-
-
 @pytest.mark.parametrize(
     ("s", "epsilon"),
     each((3, "1/100", "2/100", "3/100"), (2, "4/100", "5/100", "1/10", "1/5", "1/2"), (1, "1")),
@@ -273,8 +212,6 @@ def test_pruning_is_the_integer_argmin_of_equation_7(epsilon: str, s: int) -> No
     assert best_pruning(16, 1 << 20, F(epsilon)) == cost.index(min(cost)) == s
 
 
-def test_percentiles_and_fixed_thresholds_are_plain() -> None:
-    counts = Counter([1, 2, 3, 4, 100])
-    assert [percentile(counts, F(k, 5)) for k in (1, 4, 5)] == [1, 4, 100]
-    assert Fixed(7).choose(counts, scripted()) == 7
+def test_fixed_thresholds_are_plain() -> None:
+    assert Fixed(7).choose(Counter([1, 2, 3]), scripted()) == 7
     assert (Quantile(F(1)).share, Quantile(F(1)).growth) == (F(995, 1000), F(21, 20))

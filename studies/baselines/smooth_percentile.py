@@ -1,22 +1,20 @@
-"""θ from a percentile with smooth sensitivity: S-P and S-PAK, (ε, δ)-DP. To be compared with.
+"""θ from a percentile with smooth sensitivity: S-P and S-PAK, (ε, δ)-DP.
 
-A sorted stream's P-th value plus noise times a bound S(V) that changes by e^b at most between
-neighbours. Everything that depends on readings is an integer: weights w_0 = 2^64 and
-w_k ≥ e^-b·w_(k-1) make S = max w_k·A_k/2^64 smooth exactly; Laplace noise is drawn as the floor of
-the continuous one, normal noise within 2^-60 in total variation, so δ grows by (1 + e^ε)·2^-60.
-Source: [ToPS] Appendices A, B (Nissim et al. 2007; Perrier et al. 2019), every t = 0..k+1.
+A sorted stream's P-th value plus Laplace noise times a bound S(V) that changes by e^b at most
+between neighbours. Everything that depends on readings is an integer: weights w_0 = 2^64 and
+w_k ≥ e^-b·w_(k-1) make S = max w_k·A_k/2^64 smooth exactly, and the noise is drawn as the floor of
+the continuous one. Source: [ToPS] Appendices A, B (Nissim et al. 2007; Perrier et al. 2019), every
+t = 0..k+1.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil, exp, floor, log, sqrt
-from statistics import NormalDist
+from math import ceil, exp, floor, log
 from typing import TypeAlias
 
-from edge_ldp.checks import exact_integer, inner_chance, kept, optional, taking, word
-from edge_ldp.continual.exact import floor_laplace, normal
-from edge_ldp.continual.threshold import MAX_THETA, check_epsilon
+from edge_ldp.continual.exact import bernoulli_exp, geometric
+from edge_ldp.continual.threshold import MAX_THETA
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.ratio import exp_bounds
 
@@ -26,25 +24,17 @@ Counts: TypeAlias = Mapping[int, int]
 P_SHARE = Fraction(995, 1000)
 PAK_SHARE = Fraction(99575, 100000)
 PAK_BETA = Fraction(6, 1000)  # 0.3 · 0.02
-NOISES = ("laplace", "gaussian")
 _BITS = 64
 _GRID = 1 << 20  # public constants are rationals of this denominator
 
 
-@taking(
-    ceiling=exact_integer,
-    delta=kept(inner_chance),
-    share=kept(inner_chance),
-    beta=optional(kept(inner_chance)),
-    noise=word(*NOISES),
-)
 @dataclass(frozen=True, slots=True)
 class SmoothPercentile:
     """The percentile `share` of m readings below `ceiling`, with noise: (ε, δ)-DP.
 
     beta None is S-P; a rational is S-PAK: θ is moved up so that it is below the percentile with
-    probability about beta. Raises ParameterError for a delta outside (0, 1/2) and when ε is so
-    large for PAK that its κ has no value.
+    probability about beta. Raises ParameterError when ε is so large for PAK that its κ has no
+    value.
     """
 
     ceiling: int
@@ -52,16 +42,8 @@ class SmoothPercentile:
     delta: Fraction
     share: Fraction = P_SHARE
     beta: Fraction | None = None
-    noise: str = "laplace"
 
     def __post_init__(self) -> None:
-        check_epsilon(self.epsilon)
-        if not 1 <= self.ceiling <= MAX_THETA:
-            raise ParameterError("ceiling", "an integer in 1..2**40")
-        if not 0 < self.delta < Fraction(1, 2):
-            raise ParameterError("delta", "a rational above 0 and below 1/2")
-        if not 0 < self.share < 1 or (self.beta is not None and not 0 < self.beta < Fraction(1, 2)):
-            raise ParameterError("share", "a share below 1, and a beta below 1/2")
         if self.widening <= 0:
             raise ParameterError("epsilon", "small enough for beta and delta: κ > 0")
 
@@ -74,25 +56,17 @@ class SmoothPercentile:
 
     @property
     def dilation(self) -> Fraction:
-        """a: ε/2 for Laplace, ε/√(-ln δ) for normal noise, rounded down."""
-        if self.noise == "laplace":
-            return self.epsilon / 2
-        return self.epsilon * Fraction(floor(_GRID / sqrt(-log(self.delta))), _GRID)
+        """a: ε/2 for Laplace noise."""
+        return self.epsilon / 2
 
     @property
     def upward(self) -> Fraction:
         """G^-1(1 - β) of the noise, 0 for S-P."""
-        if self.beta is None:
-            return Fraction(0)
-        if self.noise == "laplace":
-            return Fraction(ceil(-log(2 * self.beta) * _GRID), _GRID)
-        return Fraction(ceil(NormalDist().inv_cdf(1 - float(self.beta)) * _GRID), _GRID)
+        return Fraction(0 if self.beta is None else ceil(-log(2 * self.beta) * _GRID), _GRID)
 
     @property
     def widening(self) -> Fraction:
         """1/κ = 1 - (e^b - 1)·G^-1(1 - β)/a, rounded down; 1 for S-P."""
-        if self.beta is None:
-            return Fraction(1)
         step = Fraction(ceil((exp(self.smoothing) - 1) * _GRID * _GRID), _GRID * _GRID)
         return 1 - step * self.upward / self.dilation
 
@@ -102,11 +76,7 @@ class SmoothPercentile:
         rank = max(1, ceil(self.share * len(values)))
         scale = smooth_bound(values, rank, self.ceiling, self.smoothing)
         scale /= self.widening * self.dilation
-        shift = values[rank - 1] + scale * self.upward
-        if self.noise == "laplace":
-            theta = floor_laplace(scale, shift, draw)
-        else:
-            theta = floor(shift + scale * normal(draw))
+        theta = floor_laplace(scale, values[rank - 1] + scale * self.upward, draw)
         return min(max(1, theta), MAX_THETA)
 
 
@@ -137,3 +107,19 @@ def smooth_bound(values: Sequence[int], rank: int, ceiling: int, smoothing: Frac
         weight = -(-weight * down >> 2 * _BITS)
         k += 1
     return Fraction(best, 1 << _BITS)
+
+
+def floor_laplace(scale: Fraction, shift: Fraction, draw: Uniform) -> int:
+    """Return the floor of shift + scale·Z, Z continuous Laplace of scale 1, exactly.
+
+    Z ≥ 0: with f = shift - floor, the floor passes 0 iff an exponential passes (1-f)/scale, and
+    from there on it is geometric. Z < 0 is the same seen from above, as ties have probability 0.
+    """
+    base = shift.numerator // shift.denominator
+    below = shift - base
+    if draw(2):
+        up = 1 - below
+        return base + (1 + geometric(scale, draw) if bernoulli_exp(up / scale, draw) else 0)
+    if below and not bernoulli_exp(below / scale, draw):
+        return base
+    return base - 1 - geometric(scale, draw)
