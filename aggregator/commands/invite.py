@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from aggregator.answers.changes import EndedInvitations, InvitedDevice, InvitedDevices
 from aggregator.answers.units import clock_text
 from aggregator.commands.asking import Shown, add_command
-from aggregator.commands.common import changing, make_clock, names, read_text, reading
+from aggregator.commands.common import changing, make_clock, names, read_text
 from aggregator.commands.member_files import read_members
 from aggregator.config import ConfigError
 from aggregator.counting.members import Wish, named_wishes
@@ -39,10 +39,11 @@ from edge_ldp.extras import pip_install
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from aggregator.commands.asking import Commands
     from aggregator.config import AggregatorConfig, DevicesTable
+    from aggregator.counting.members import Listed
     from edge_ldp.protocol.invitation import Invitation
 
 DAY_S = 86_400
@@ -65,6 +66,8 @@ def invite(args: argparse.Namespace) -> int:
         ca, keys = _authority(args, table), _plan_keys(args, config)
         now_s = int(make_clock(config).now())
         expires_s = None if args.days is None else now_s + args.days * DAY_S
+        known = {one.device: one for one in listed(session)}
+        groups = {wish.device: _group(wish, known) for wish in wishes}
         kept = Path(table.passwords_file)
         with changing_logins(kept) as logins:
             _refuse_known(wishes, logins, again=args.again)
@@ -75,7 +78,10 @@ def invite(args: argparse.Namespace) -> int:
                 invitation(config, table, device, word, ca=ca, plan_keys=keys)
                 for device, word in passwords.items()
             ]
-            made = [replace(one, expires_s=expires_s, once=args.once) for one in made]
+            made = [
+                replace(one, expires_s=expires_s, once=args.once, group=groups[one.device])
+                for one in made
+            ]
             files = _write(args, made)
             others = {name: at_s for name, at_s in until_s.items() if name not in passwords}
             mine = {} if expires_s is None else dict.fromkeys(passwords, expires_s)
@@ -89,15 +95,15 @@ def invite(args: argparse.Namespace) -> int:
         devices=[InvitedDevice(device=device, file=file) for device, file in pairs],
         broker_told=is_told,
         expires_s=expires_s,
-        replaced=sorted(_heard(args) & set(passwords)) if args.again else [],
+        replaced=sorted(_heard(known.values()) & set(passwords)) if args.again else [],
     )
     return Shown(view, lambda: _text(view)).show(args)
 
 
 def expire(args: argparse.Namespace) -> int:
     """End the logins of invitations that ran out before their device was heard."""
-    heard = _heard(args)
     with changing(args) as (config, session):
+        heard = _heard(listed(session))
         kept, now_s = (
             Path(_devices_table(args, config).passwords_file),
             int(make_clock(config).now()),
@@ -121,10 +127,15 @@ def expire(args: argparse.Namespace) -> int:
     return Shown(view, lambda: "\n".join([*(lines or ["no invitation runs out"]), ""])).show(args)
 
 
-def _heard(args: argparse.Namespace) -> set[str]:
+def _heard(devices: Iterable[Listed]) -> set[str]:
     """Return the devices of which any status came."""
-    with reading(args) as (_, reader):
-        return {one.device for one in listed(reader) if one.state != "unknown"}
+    return {one.device for one in devices if one.state != "unknown"}
+
+
+def _group(wish: Wish, known: Mapping[str, Listed]) -> str:
+    """Return the group that a device will be in: as wished, else as it is."""
+    at = known.get(wish.device)
+    return wish.group or (at.group if at else "")
 
 
 def end_logins(config: AggregatorConfig, devices: Iterable[str]) -> tuple[list[str], bool]:
@@ -259,7 +270,7 @@ def add(below: Commands) -> None:
     sub.add_argument(
         "--csv", type=Path, metavar="FILE", help="names, as `devices import` reads them"
     )
-    sub.add_argument("--group", help="the group to put them into")
+    sub.add_argument("--group", help="to put them into; their tap and page show its month")
     sub.add_argument("--again", action="store_true", help="also those that have a login: a new one")
     sub.add_argument("--to", type=Path, metavar="DIR", help="for the files (beside the TOML)")
     sub.add_argument("--days", type=whole_number, metavar="N", help="they are good for so long")

@@ -77,6 +77,7 @@ class Invitation:
 
     `username` is the device's name wherever the shipped access list is used. `expires_s`: seconds
     since 1970 after which nobody is to take it; None: never. `once`: no second device is to.
+    `group`: whose last month the fleet tells this home; "": none.
     """
 
     fleet: str
@@ -88,6 +89,7 @@ class Invitation:
     streams: tuple[InvitedStream, ...]
     expires_s: int | None = None
     once: bool = False
+    group: str = ""
 
     def to_json(self) -> bytes:
         """Return the invitation's one line, without its end."""
@@ -108,6 +110,7 @@ class Invitation:
                 "plan_keys": list(self.plan_keys),
                 **({} if self.expires_s is None else {"expires_s": self.expires_s}),
                 **({"once": True} if self.once else {}),
+                **({"group": self.group} if self.group else {}),
                 "streams": [
                     {
                         "name": one.name,
@@ -168,6 +171,7 @@ def _checked(found: Fields) -> Invitation:
         streams=streams,
         expires_s=found.integer("expires_s", 0, _VALUE) if "expires_s" in found.raw() else None,
         once=_once(found),
+        group=_name(found, "group") if "group" in found.raw() else "",
     )
 
 

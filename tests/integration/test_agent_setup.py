@@ -20,7 +20,9 @@ import pytest
 from agent.commands.setup import places, setup
 from agent.commands.setup.talk import Talk
 from agent.config import load_config
+from agent.link.plan_queue import HeardMonth
 from edge_ldp.protocol.invitation import Invitation, InvitedBroker, InvitedStream
+from edge_ldp.protocol.messages import topic
 from edge_ldp.service.broker import Broker
 from edge_ldp.service.mqtt import open_link
 from tests.agent.meters.samples import capture, sealed
@@ -158,7 +160,8 @@ async def test_AGT_37_an_image_takes_its_invitation_once_a_meter_is_there(
     """It is tried again until all works; then the invitation is gone, and a second one refused."""
     await publish_plan(broker.port)
     file = tmp_path / "edge-ldp.invitation"
-    text = replace(invitation(broker.port), once=True, expires_s=int(time.time()) + 3600).to_json()
+    made = replace(invitation(broker.port), once=True, expires_s=int(time.time()) + 3600)
+    text = replace(made, group="elm-street").to_json()
     file.write_bytes(text)
     (tmp_path / "etc").mkdir()
     (tmp_path / "etc" / "agent.toml").write_text("# an example\n")
@@ -170,7 +173,10 @@ async def test_AGT_37_an_image_takes_its_invitation_once_a_meter_is_there(
         assert done.returncode == 0, done.stdout + done.stderr
         assert not file.exists()
         assert "delete" not in done.stdout
-        assert load_config(tmp_path / "etc" / "agent.toml").device.id == DEVICE
+        config = load_config(tmp_path / "etc" / "agent.toml")
+        assert config.device.id == DEVICE
+        assert "this home into group elm-street" in done.stdout
+        assert HeardMonth(config, time.time).topics == [topic(FLEET, "group", "elm-street")]
         link = await open_link(Broker("127.0.0.1", broker.port, "one of that name"))
         await link.publish(f"edge-ldp/v1/{FLEET}/status/{DEVICE}", b"{}", retain=True)
         await link.close()

@@ -327,7 +327,10 @@ def test_AGT_37_invitations_that_run_out_unused_end_and_a_new_device_is_told_wha
     found = parse_invitation((place / "home-1.invitation").read_bytes())
     assert found.once
     assert found.expires_s is not None
+    assert not found.group
+    fleet.devices("group", "home-2", "--to", "elm-street")
     fleet.devices("invite", "home-2", "--again")  # and for ever
+    assert parse_invitation((place / "home-2.invitation").read_bytes()).group == "elm-street"
     config = load_config(fleet.config)
     assert config.devices is not None
     logins = Path(config.devices.passwords_file)

@@ -151,6 +151,7 @@ def _invited(
     made = Answers(
         fleet=invitation.fleet,
         device=invitation.device,
+        group=invitation.group,
         state=state_place(args, invitation.device),
         host=broker.host,
         port=broker.port,
@@ -181,6 +182,7 @@ def _asked(
     made = Answers(
         fleet=args.fleet or talk.taken("the fleet's name", "--fleet", _name),
         device=device,
+        group="",
         state=state_place(args, device),
         host=host,
         port=port or (8883 if tls else 1883),

@@ -37,6 +37,7 @@ class Answers:
 
     fleet: str
     device: str
+    group: str
     state: str
     host: str
     port: int
@@ -68,6 +69,10 @@ def configuration(answers: Answers) -> str:
             f"fleet = {_text(answers.fleet)}  # as the aggregator's",
             f"id = {_text(answers.device)}  # also the user name at the broker",
             f"state = {_text(answers.state)}  # ledger and outbox: random codes only",
+            *(
+                [f"group = {_text(answers.group)}  # tap and page show its last month"]
+                * bool(answers.group)
+            ),
             "",
             *_broker(answers),
             "",
@@ -121,6 +126,11 @@ def explained(config: AgentConfig, *, goes_on: bool = False) -> str:
         from agent.commands.sums_view import told_of_sums  # noqa: PLC0415 (memory: who has sums)
 
         told += told_of_sums(config)
+    if group := config.device.group:
+        told.append(
+            f"The operator puts this home into group {group}. What its homes used last month, on "
+            "average, is told to all the fleet's homes; tap and page show it here."
+        )
     past = _span(config.policy.window.slots * config.slot_seconds)
     told.append(
         "What was sent so far counts: no new silence begins."

@@ -56,7 +56,7 @@ def test_it_is_read_back_from_its_line_and_from_its_qr_text() -> None:
 
 def test_until_when_and_for_how_many_it_is_good_is_read_back() -> None:
     assert "once" not in INVITATION.to_json().decode()
-    limited = replace(INVITATION, expires_s=1_800_000_000, once=True)
+    limited = replace(INVITATION, expires_s=1_800_000_000, once=True, group="elm-street")
     assert parse_invitation(limited.to_json()) == limited
 
 
@@ -94,6 +94,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("expires_s", "tomorrow", "expires_s"),
     ("expires_s", -1, "expires_s"),
     ("once", 1, "once"),
+    ("group", "Elm Street", "group"),
     ("plan_keys", [7], "plan_keys[0]"),
     ("streams", [], "streams"),
     ("streams.0.ceiling", 0, "streams[0].ceiling"),
