@@ -27,6 +27,13 @@ def mutants_of(text: str) -> list[Any]:
     return [one for one in tool().candidates_of("m.py", text) if one.is_real(text)]
 
 
+def test_what_is_allowed_to_survive_is_there_still() -> None:
+    mutants, root = tool(), TOOL.parents[1]
+    found = {group.module: group for group in mutants.groups(root, [])}
+    every = [one for of in found.values() for one in mutants.candidates_of(of.module, of.text)]
+    assert mutants.stale(mutants.allowed(root), every, found) == []
+
+
 @pytest.mark.parametrize(
     ("line", "changed"),
     [

@@ -69,8 +69,6 @@ def encode_sums(frame: SumsFrame) -> bytes:
     Raises ParameterError for what it cannot carry, or what could not be read back.
     """
     unit, name = frame.unit.encode(), frame.name.encode()
-    if len(frame.n) != frame.cells or len(frame.y) != frame.cells:
-        raise ParameterError("cells", "one n and one y for each")
     for number, width in zip(frame[:9], _WIDTHS):  # noqa: B905 (MicroPython has no strict=)
         if type(number) is not int or not 0 <= number < 1 << width:
             raise ParameterError("frame", "whole numbers that fit their fields")
@@ -80,7 +78,7 @@ def encode_sums(frame: SumsFrame) -> bytes:
     law = (frame.low, frame.span & (MAX_SPAN - 1), frame.scale & (MAX_SCALE - 1))
     sizes = (len(unit) & 0xFF, len(name) & 0xFF)
     payload = struct.pack(_HEAD, MAGIC, VERSION, 0, *(frame[:9] + law + sizes)) + unit + name
-    for n, y in zip(frame.n, frame.y):  # noqa: B905 (MicroPython has no strict=; lengths checked)
+    for n, y in zip(frame.n, frame.y):  # noqa: B905 (MicroPython has no strict=; read back below)
         payload += struct.pack("<Iq", n & _U32, y)
     try:
         found = decode_sums(payload)

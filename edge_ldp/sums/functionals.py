@@ -171,8 +171,7 @@ def _solved(survey: Mechanism, cells: int) -> tuple[SurveyDesign, bool]:
 
 def _inverting(law: Floats) -> Callable[[Floats], Floats]:
     """Return what gives the weights of any survey, by the inverse of its Fisher information."""
-    even = np.full(law.shape[1], 1 / law.shape[1])
-    back = law / np.maximum(law @ even, np.finfo(float).tiny)[:, None]
+    back = law / np.maximum(law.sum(axis=1), np.finfo(float).tiny)[:, None]
     fisher = law.T @ back
     try:
         inverse = np.linalg.inv(fisher)
@@ -240,9 +239,8 @@ def _banded(wave: Wave) -> Floats:
 def _inputs(mechanism: Mechanism, edges: Ints) -> Floats:
     """Return the share of each cell's integers that falls into each bucket, buckets × cells."""
     own = _buckets(mechanism)
-    starts, ends = own[:-1].copy(), own[1:].copy()
-    starts[0], ends[-1] = min(starts[0], edges[0]), max(ends[-1], edges[-1])
-    over = np.minimum(ends[:, None], edges[1:]) - np.maximum(starts[:, None], edges[:-1])
+    own[0], own[-1] = edges[0], edges[-1]  # what lies outside is sent as the nearest
+    over = np.minimum(own[1:, None], edges[1:]) - np.maximum(own[:-1, None], edges[:-1])
     share: Floats = np.maximum(over, 0) / np.diff(edges)
     return share
 

@@ -95,14 +95,16 @@ def choose(question: str, found: Forecast, law: Law) -> ModeChoice:
     sums: list[ModeRow] = []
     if question not in ONLY_REPORTS:
         sums = sorted(_sums(question, found.fleet, law), key=lambda row: row.half)
-    narrower = [row for row in sums if local is None or row.half < local.half]
-    leak = None if local is None else local.leak
+    narrower = [row for row in sums if local and row.half < local.half]
+    leak = local and local.leak
     fair = [row for row in narrower if leak and row.leak and row.leak.is_no_more_than(leak)]
     best = local
     if question in ONLY_REPORTS:
         reason = "sums at home tell nothing of how values are spread"
     elif not sums:
         reason = "no layout of sums fits these days and slots"
+    elif local is None:
+        best, reason = sums[0], "no forecast of reports for it"
     elif not narrower:
         reason = "reports are as good, and answer more"
     elif leak is None:
@@ -122,7 +124,8 @@ def _local(question: str, found: Forecast, law: Law) -> ModeRow | None:
     is_measured = asked == (*REPORTS, SLOTS_A_DAY) and exact_epsilon(fleet.epsilon) == 1
     leak = leak_of_reports(law.ceiling - law.low) if is_measured else None
     sent = round(fleet.reports / fleet.homes * (HEAD_BYTES + PAIR_BYTES))
-    name = {"total": "whole", "density": "whole", "theta": "whole"}.get(question, question)
+    length = {"week": WEEK, "day": 1, "part-of-day": 0, "hour-of-day": 0}.get(question, fleet.days)
+    name = "whole" if length == fleet.days else question
     if question == "part-of-day" and "hour-of-day" in by_name:
         whole, hour = by_name["whole"], by_name["hour-of-day"]
         share = (PARTS - 1) / (HOURS - 1)  # squares of widths rise with the number of parts

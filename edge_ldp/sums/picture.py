@@ -61,7 +61,7 @@ def _homes(axes: Axes, curve: Sequence[Forecast], study: ForecastStudy) -> None:
         ]
         axes.plot(homes, found, color=COLOURS[name], linewidth=2, label=TITLES[name])
     if len(study.by_homes) == 1:
-        axes.axvline(first.fleet.homes, color=NOTE, linewidth=1, linestyle=":")
+        axes.axvline(first.fleet.homes, color=NOTE, linestyle=":")
     axes.set_xscale("log")
     axes.set_xlabel(f"homes (θ best for {TITLES[first.horizon]})")
     _percent_axis(axes)

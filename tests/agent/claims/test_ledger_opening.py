@@ -33,6 +33,7 @@ def open_it(  # noqa: PLR0913 (what tests vary)
     slot_seconds: int = SLOT_S,
     moment: Moment = NOW,
     taken_until: int = -1,
+    is_lost: bool = False,
 ) -> tuple[Ledger, Elapsed]:
     return opened(
         stored,
@@ -42,6 +43,7 @@ def open_it(  # noqa: PLR0913 (what tests vary)
         moment=moment,
         taken_until=taken_until,
         draw=low,
+        is_lost=is_lost,
     )
 
 
@@ -49,6 +51,12 @@ def test_without_a_ledger_the_window_counts_as_spent_PRV_12() -> None:
     ledger, elapsed = open_it(None, None)
     assert (ledger.floor, ledger.silent_until, ledger.reports) == (SLOT, SLOT + 10, 0)
     assert (elapsed.reason, elapsed.slot, elapsed.silent) == ("new", 0, 10)
+
+
+@pytest.mark.parametrize(("slot", "first"), [(SLOT, 0), (10_000, 10_000 - 35 * 96)])
+def test_after_a_lost_state_no_slot_of_35_days_reports_AGT_30(slot: int, first: int) -> None:
+    _, elapsed = open_it(None, None, moment=NOW._replace(wall_s=slot * SLOT_S), is_lost=True)
+    assert elapsed.runs == ((first, slot),)
 
 
 def test_the_stored_one_goes_on_and_time_with_it() -> None:
@@ -120,8 +128,9 @@ def test_slots_that_a_curator_released_report_no_more_unless_its_clock_was_ahead
 
 def test_a_ledger_of_an_older_version_gets_its_claims_from_its_cells_AGT_21_AGT_22() -> None:
     """Cells 3 and 7 of ten: slots 993 and 997 have reported, 990 to 999 being the last window."""
-    ledger, elapsed = open_it(elapsed=None)
+    ledger, elapsed = open_it(elapsed=None, moment=NOW._replace(wall_s=NOW.wall_s + 7.25))
     assert ledger == STORED
+    assert elapsed.ms == 10 * SLOT_S * 1000 + 7250
     assert elapsed.claims == ((4, 1), (8, 1))  # now it is 10
     assert elapsed.slot == 10
     assert elapsed.runs == ((993, 997),)

@@ -43,10 +43,10 @@ def every(seconds: int, until_s: int, reading: int = 1, begin_s: int = 0) -> lis
 
 
 def test_a_clock_that_begins_in_1970_has_a_slot_0() -> None:
-    builder = SlotBuilder(SLOT_S, [("x", Kind.MEAN), ("y", Kind.RISE)])
+    builder = SlotBuilder(SLOT_S, [("x", Kind.MEAN), ("y", Kind.RISE), ("silent", Kind.MEAN)])
     for at_s in (0, 450):
         assert builder.read(at_s, {"x": 5, "y": at_s}) is None
-    assert builder.read(900, {"x": 5, "y": 900}) == SlotValues(0, (5, 900))
+    assert builder.read(900, {"x": 5, "y": 900}) == SlotValues(0, (5, 900, None))
     assert not builder.is_ahead(0)
     builder = SlotBuilder(SLOT_S, [("y", Kind.RISE)])
     for at_s in (100, 500, 900):

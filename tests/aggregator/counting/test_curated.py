@@ -121,8 +121,18 @@ def test_a_frame_counts_once_whatever_comes_again_REP_04_NET_16() -> None:
     assert store.devices == {"home-1"}
 
 
-def test_batches_in_any_order_are_settled_in_theirs_NET_17() -> None:
-    frames = [frame(), later(FIRST + 1, 4), later(FIRST + 2, 8)]
+ONE = {"slots": (FIRST,), "values": (5,), "numbering": 7}
+
+
+@pytest.mark.parametrize(
+    "frames",
+    [
+        [frame(), later(FIRST + 1, 4), later(FIRST + 2, 8)],
+        [frame(9, **ONE), frame(1, **ONE | {"slots": (FIRST + 1,), "position": 1, "numbering": 8})],
+    ],
+    ids=["numbers of one series", "of the slots, with another series"],
+)
+def test_batches_in_any_order_are_settled_in_theirs_NET_17(frames: list[ReleasedFrame]) -> None:
     store = Store()
     changes = store.flush(arrivals(*reversed(frames)))
     assert [slot for slot, _ in store.values] == [s for one in frames for s in one.slots]

@@ -212,6 +212,14 @@ def test_a_status_of_a_stream_that_the_fleet_lacks_leaves_no_record() -> None:
     assert changes.statuses == {"home": told}
 
 
+def test_an_account_of_more_reports_than_slots_is_named_and_not_taken() -> None:
+    told = status(1, 2, 2, created=1 << 40)
+    changes = settle(NONE, {"home": told}, {}, known(), RULES)
+    assert not changes.records
+    named = replace(told, refusals=("its account: more reports than slots",))
+    assert changes.statuses == {"home": named}
+
+
 def test_a_device_that_sends_one_code_only_is_marked_and_still_counted() -> None:
     """docs/design.md, The aggregator: a bound per device; a mark takes nothing out of counts."""
     mechanism = Hybrid(epsilon=1, low=0, high=100, size=32)

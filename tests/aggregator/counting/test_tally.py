@@ -107,11 +107,12 @@ def test_the_empty_tally_is_neutral() -> None:
 
 
 def test_sparse_histograms_add_up() -> None:
-    first = (np.array([1, 5]), np.array([2, 3]))
-    second = (np.array([0, 5]), np.array([7, 1]))
-    codes, counts = add_pairs(first, second)
-    assert (codes.tolist(), counts.tolist()) == ([0, 1, 5], [7, 2, 4])
-    assert dense(codes, counts, 7).tolist() == [7, 2, 0, 0, 0, 4, 0]
+    pairs = [(np.array([1, 5]), np.array([2, 3])), (np.array([0, 1]), np.array([7, 2]))]
+    codes, counts = add_pairs(*pairs)
+    assert (codes.tolist(), counts.tolist()) == ([0, 1, 5], [7, 4, 3])
+    codes, counts = add_pairs(*pairs[::-1])
+    assert (codes.tolist(), counts.tolist()) == ([0, 1, 5], [7, 4, 3])
+    assert dense(codes, counts, 7).tolist() == [7, 4, 0, 0, 0, 3, 0]
 
 
 def test_counts_stay_at_the_largest_there_is_AGG_23() -> None:

@@ -118,6 +118,7 @@ def layout_holds(*numbers: int) -> bool:
 def test_a_day_has_so_many_cells_of_whole_slots_and_begins_within_it() -> None:
     assert [n for n in range(100) if layout_holds(450, 1, n, 0, 1)] == list(CELLS)
     assert [s for s in range(6) if layout_holds(s, 1, 1, 0, 1)] == [1, 2, 3, 4, 5]
+    assert [days for days in range(4) if layout_holds(900, days, 96, 0, 1)] == [2, 3]
     offsets = (-1, 0, 1, 86_399, 86_400)
     assert [at for at in offsets if layout_holds(1, 1, 1, at, 1)] == [0, 1, 86_399]
 

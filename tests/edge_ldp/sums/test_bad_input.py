@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from dataclasses import astuple
 
 import numpy as np
+import pytest
 
 from edge_ldp import Hybrid, Mechanism, SquareWave
+from edge_ldp.device.errors import ParameterError
 from edge_ldp.sums import CodeCounts, Epoch, MeanEstimate, estimate_mean, estimate_means
 from tests.edge_ldp.sums.laws import expected, mean
 
@@ -150,6 +152,14 @@ def test_nothing_at_all_is_none() -> None:
     assert estimate_mean([Epoch(none_of(STREAM), none_of(SURVEY))], ceiling=CEILING) is None
     found = estimate_means([[], []], ceiling=CEILING)
     assert (found.whole, found.strata) == (None, (None, None))
+
+
+@pytest.mark.parametrize("share", [(1,), (1, 2, 3), (2, 1), (0, 0), (-1, 2), 1.5])
+def test_a_share_is_a_chance_or_a_fraction_of_one(share: object) -> None:
+    both = none_of(STREAM), none_of(SURVEY)
+    assert [Epoch(*both, share=one).share for one in ((1, 2), (1, 1), 0.5)] == [(1, 2), (1, 1), 0.5]
+    with pytest.raises(ParameterError, match="share"):
+        Epoch(*both, share=share)  # type: ignore[arg-type]
 
 
 def test_strata_of_very_few_reports_are_wide_and_finite() -> None:

@@ -11,6 +11,7 @@ from edge_ldp.protocol.ledger import Window
 from edge_ldp.sums import Fleet, forecast, homes_law
 from edge_ldp.sums.forecast_command import main
 from edge_ldp.sums.modes import QUESTIONS, ModeChoice, ModeRow, choices, choose
+from edge_ldp.sums.modes_text import modes_text
 
 LAW = homes_law(0, 43_470, 2_000)
 
@@ -84,6 +85,47 @@ def test_slots_and_days_that_no_layout_fits_leave_reports() -> None:
     assert (nothing.rows, nothing.best) == ((), None)
     with pytest.raises(ParameterError, match="question"):
         asked(400, "other")
+
+
+def test_a_week_or_day_that_is_all_there_is_is_compared_as_the_whole() -> None:
+    for question, days in (("week", 7), ("day", 1)):
+        assert asked(400, question, days).rows == asked(400, "total", days).rows
+    found = asked(400, "week", days=8)  # of which a week is neither the whole nor one of two
+    assert [row.mode for row in found.rows] == ["sums", "sums"]
+    assert (found.best, found.reason) == (found.rows[0], "no forecast of reports for it")
+
+
+@pytest.mark.parametrize(
+    ("days", "ceiling", "lines"),
+    [
+        (
+            3,
+            43_470,
+            [
+                "a total ± 40 % ± 20 % 3 sums of 1 day sums at home",
+                "a week – – –",
+                "a day ± 67 % ± 35 % a sum of 1 day sums at home",
+                "part of day ± 76 % – reports",
+            ],
+        ),
+        (
+            28,
+            17_250,
+            [
+                "part of day ± 16 % ± 3.3 % a sum of 28 days, 6 cells reports",
+                "hour of day ± 31 % ± 24 % 4 sums of 7 days, 24 cells sums at home",
+                "how values are spread yes no reports",
+            ],
+        ),
+    ],
+)
+def test_a_table_shows_both_the_sums_it_means_and_the_better(
+    days: int, ceiling: int, lines: list[str]
+) -> None:
+    law = homes_law(0, ceiling, 2_000)
+    text = modes_text(choices(forecast(Fleet(400, days), law, horizon="whole"), law))
+    shown = [" ".join(line.split()) for line in text.splitlines()]
+    assert [line for line in lines if line not in shown] == []
 
 
 def test_what_was_measured_is_taken_at_no_larger_noise_and_no_smaller_range() -> None:
