@@ -18,7 +18,7 @@ STYLE = """
   font: 16px/1.5 system-ui, sans-serif; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e6edf3; --soft: #a9b7c4; --paper: #11181f;
   --line: #3a4754; --came: #6fb9e6; --waits: #e0b34d; --gone: #ff9d94; --shade: #1b252f; } }
-body { margin: 0 auto; max-width: 46rem; padding: 1rem; color: var(--ink);
+body { margin: 0 auto; max-width: 50rem; padding: 1rem; color: var(--ink);
   background: var(--paper); overflow-wrap: anywhere; }
 h1 { font-size: 1.6rem; } h2 { font-size: 1.2rem; margin-top: 2rem; }
 a { color: var(--came); } :focus-visible { outline: 3px solid var(--came); }
@@ -31,11 +31,14 @@ th, td { padding: .25rem .6rem; border-bottom: 1px solid var(--line); text-align
 th:first-child { text-align: left; } thead th { color: var(--soft); }
 dt { font-weight: 600; } dd { margin: 0 0 .5rem; }
 code { background: var(--shade); padding: 0 .25rem; }
-svg { width: 100%; height: auto; } .axis { fill: var(--soft); font-size: 12px; }
+svg { width: 100%; height: auto; overflow: visible; } .axis { fill: var(--soft); font-size: 12px; }
 .end { text-anchor: end; } .middle { text-anchor: middle; } .grid { stroke: var(--line); }
 .confirmed { fill: var(--came); color: var(--came); }
 .waiting { fill: var(--waits); color: var(--waits); }
 .given { fill: var(--gone); color: var(--gone); }
+@media (min-width: 40rem) { dl { display: grid; grid-template-columns: 9rem 1fr; } }
+@media (max-width: 30rem) { table { font-size: .78rem; } th, td { padding: .25rem .2rem; }
+  .axis { font-size: 22px; } ul { padding-left: 1.2rem; } }
 @media print { :root { color-scheme: light; --ink: #000; --soft: #333; --paper: #fff;
   --came: #0a5c8a; --waits: #8a5a00; --gone: #a3201d; --line: #999; --shade: #fff; }
   h2, tr, svg { break-inside: avoid; } }
@@ -94,7 +97,7 @@ def _top(facts: PageFacts) -> Iterator[str]:
     for warning in facts.warnings:
         yield f'<p class="warning">{_text(warning)}</p>'
     if facts.health == OK:
-        yield "<p>All is well.</p>"
+        yield f"<p>{'Apart from that, all' if facts.warnings else 'All'} is well.</p>"
     yield f'<p class="lead">{_lead(today, facts.spans[-1])}</p>'
 
 

@@ -18,7 +18,7 @@ from edge_ldp.certify.verdict import judge_file
 from edge_ldp.device.sums_frame import SumsFrame, encode_sums
 from edge_ldp.protocol.group_month import GroupMean
 from edge_ldp.protocol.messages import parse_receipt
-from tests.agent.page.at_home import at_home
+from tests.agent.page.at_home import WELL, at_home
 from tests.agent.samples import T0, make_plan
 from tests.agent.state.device_bench import receipt
 from tests.agent.summed import BOTH
@@ -85,6 +85,8 @@ def test_what_is_wrong_stands_first_and_what_is_well_is_said(tmp_path: Path) -> 
     assert "was damaged" in warned[0]
     assert "degraded: no link" in warned[2]
     assert "All is well." not in said
+    bench.vitals = WELL
+    assert "Apart from that, all is well." in page_html(bench.household.facts())
 
 
 def test_what_the_aggregator_refused_is_told_apart(tmp_path: Path) -> None:
