@@ -76,6 +76,11 @@ class Weighed(NamedTuple):
         """Return these and those."""
         return Weighed(self.sums + other.sums, self.squares + other.squares)
 
+    def spread_as(self, all_of_them: Weighed) -> Weighed:
+        """Return as many reports, as heavy together, spread over the codes as all of them are."""
+        pairs = zip(self, all_of_them, strict=True)
+        return Weighed(*(every * (mine.sum() / every.sum()) for mine, every in pairs))
+
     def mean(self, of: Floats, most: float, share: WholeShare | None = None) -> FunctionalEstimate:
         """Return that of a function of the code, of variance `most` at most for one report.
 

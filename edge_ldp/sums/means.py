@@ -137,6 +137,7 @@ def estimate_means(
     allotted = allot(
         np.array([part.alone.value for _, part, _ in sharing]),
         np.array([part.alone.se for _, part, _ in sharing]),
+        np.array([part.usual_se(all_of_it) for _, part, _ in sharing]),
         np.array([part.mean for _, part, _ in sharing]) + pooled,
         pooled,
     )
@@ -169,7 +170,7 @@ class _Part(NamedTuple):
     apart, and how large it can be, as functions of an upper limit of the truncated mean.
     """
 
-    rows: list[MergedEpoch]
+    rows: dict[Key, MergedEpoch]
     mean: float
     se: float
     n: int
@@ -186,12 +187,22 @@ class _Part(NamedTuple):
         """Return the tail above other thetas, of those that surveys tell of; None without any."""
         value = seen = 0.0
         for theta, share in thetas:
-            rows = [row for row in self.rows if row.sees(theta)]
+            rows = [row for row in self.rows.values() if row.sees(theta)]
             total = sum(row.total for row in rows)
             if total:
                 seen += share
                 value += share * sum(row.total / total * row.excess(theta).value for row in rows)
         return value / seen if seen else None
+
+    def usual_se(self, every: _Part) -> float:
+        """Return what the tail's error would be with as many surveys of all strata's values."""
+        total = sum(row.total for row in self.rows.values())
+        tail = self.alone._replace(value=0.0, se=0.0)
+        for key, row in self.rows.items():
+            if row.sees(row.theta):
+                of_all = row.surveys.spread_as(every.rows.get(key, row).surveys)
+                tail = tail.plus(row._replace(surveys=of_all).excess(row.theta), row.total / total)
+        return tail.se / (1 - self.missing) if self.missing < 1 else float("inf")
 
 
 class _AtMost(NamedTuple):
@@ -251,7 +262,8 @@ def _part(
     epochs: Sequence[Epoch], ceiling: int, within: Mapping[Key, MergedEpoch] | None = None
 ) -> _Part | None:
     """Return a stratum's figures, or None without reports; `within`: the epochs of its whole."""
-    rows = list(merged_epochs(epochs, within).values())
+    found = merged_epochs(epochs, within)
+    rows = found.values()
     if not rows:
         return None
     if ceiling < (most := max(row.most for row in rows)):
@@ -269,7 +281,7 @@ def _part(
     low = min(row.low for row in rows)
     costs = [(share, float(max(0, ceiling - row.theta)), row.theta) for share, row in parts]
     return _Part(
-        rows=rows,
+        rows=found,
         mean=sum(share * row.mean for share, row in parts),
         se=sum(share**2 * row.variance for share, row in parts) ** 0.5,
         n=sum(round(float(epoch.stream.checked().sum())) for epoch in epochs),

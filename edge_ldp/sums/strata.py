@@ -2,6 +2,7 @@
 
 Tails are predicted by a line in the strata's truncated means; each stratum leans on its own tail as
 far as the spread about that line is large beside its noise, on average over levels of the spread.
+What a tail weighs must not go with its value: a few surveys with a low tail also vary little.
 Its error is that of the larger half of them. With fewer than LEAST strata each stands by itself. No
 shape of a density enters.
 
@@ -50,19 +51,20 @@ class Allotted(NamedTuple):
     unseen: float
 
 
-def allot(tails: Floats, errors: Floats, means: Floats, pooled: Floats) -> Allotted:
+def allot(tails: Floats, errors: Floats, usual: Floats, means: Floats, pooled: Floats) -> Allotted:
     """Return the strata's tails from their own unbiased ones.
 
     `tails`, `errors`: of each stratum and their standard errors, infinite where there were no
-    surveys; `means`: what each stratum's mean would be with the pooled tail; `pooled`: the tail of
+    surveys; `usual`: what so many surveys err by in all strata together, which decides what tails
+    weigh; `means`: what each stratum's mean would be with the pooled tail; `pooled`: the tail of
     all strata together, above each stratum's own θ. All in the unit, an entry a stratum.
     """
-    known = np.isfinite(errors) & (errors > 0)
+    known = np.isfinite(errors) & (usual > 0)
     if known.sum() < LEAST:
         found = np.where(np.isfinite(errors), tails, pooled)
         alone, none = np.ones(len(tails)), np.zeros(len(tails))
         return Allotted(found, errors, alone, none, 0.0, 0.0, float("inf"))
-    noise = np.where(known, errors, np.inf) ** 2
+    noise = np.where(known, usual, np.inf) ** 2
     off = np.where(known, tails, 0.0) - pooled
     degrees = int(known.sum()) - FITTED
     spreads = _spreads(off, noise, means, _quantiles(_LEVELS, degrees))
@@ -70,9 +72,9 @@ def allot(tails: Floats, errors: Floats, means: Floats, pooled: Floats) -> Allot
     own = spreads[:, None] / (spreads[:, None] + noise)
     each = pooled + line + own * (off - line)
     found = each.mean(axis=0)
-    # the line is made of these tails too: own times noise, less what of it the line has anyway
-    variance = own * np.where(known, noise, 0.0) + (1 - own) ** 2 * of_line
-    variance = np.where(known, variance, of_line + spreads[:, None]) + (each - found) ** 2
+    # the line is made of these tails too, but of the spread about it only the rest is not known
+    variance = own**2 * np.where(known, errors, 0.0) ** 2
+    variance += (1 - own) ** 2 * (of_line + spreads[:, None]) + (each - found) ** 2
     larger = variance[:_LARGER].mean(axis=0)
     middle = float(np.median(noise[known]))
     unseen = middle * max(0.0, chi_squared(0.95, degrees) / chi_squared(0.5, degrees) - 1)

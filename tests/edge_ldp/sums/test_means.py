@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from edge_ldp import Hybrid, SquareWave, StochasticRounding
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.sums import CodeCounts, Epoch, MeanEstimate, estimate_mean, estimate_means
+from edge_ldp.vectorized import perturb_many
 from tests.edge_ldp.sums.laws import expected, mean
 
 CEILING = 99
@@ -243,3 +244,25 @@ def test_AGG_33_a_sum_of_small_groups_is_unbiased() -> None:
     clipped = np.mean([one.mean - min(0.0, one.bias) for one in found])
     assert abs(means.mean() - mean(TAME)) < 4 * error
     assert clipped > 1.5 * mean(TAME)
+
+
+@pytest.mark.parametrize("epsilon", [1, 8])
+@pytest.mark.parametrize("values", [[2, 15], [2, 15, 40], [90]])
+def test_AGG_33_hours_of_as_many_surveys_add_up_to_the_whole(
+    epsilon: int, values: list[int]
+) -> None:
+    """A tail must not weigh by an error that is low where it is: the mean came out low so."""
+    rng = np.random.default_rng(9)
+    stream = Hybrid(epsilon=epsilon, low=0, high=20, size=8)
+    survey = SquareWave(epsilon=epsilon, low=0, high=CEILING, size=100)
+
+    def drawn(of: Hybrid | SquareWave, reports: int) -> CodeCounts:
+        codes = perturb_many(of, rng.choice(values, reports), entropy=rng.bytes)
+        return CodeCounts(of, np.bincount(codes, minlength=of.code_count))
+
+    hours = [[Epoch(drawn(stream, 90), drawn(survey, 30), 0.25)] for _ in range(24)]
+    found = estimate_means(hours, ceiling=CEILING)
+    biases = [one.bias for one in found.strata if one]
+    assert len(set(biases)) > 1
+    assert found.whole is not None
+    assert np.mean(biases) == pytest.approx(found.whole.bias, abs=1e-9)
