@@ -8,7 +8,7 @@ import asyncio
 import json
 import sys
 from collections.abc import Callable, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import tzinfo
 from pathlib import Path
 from typing import Any
@@ -29,25 +29,32 @@ EXIT_NO_TELEGRAM = 3
 EXIT_PORT = 4
 TIMEOUT_S = 15.0  # the slowest meters send every 10 s
 BY_ID = Path("/dev/serial/by-id")
+CONSOLES = Path("/sys/class/tty/console/active")
 
 Say = Callable[[str], object]
 
 
 def list_ports(
-    *, by_id: Path = BY_ID, comports: Callable[[], Any] | None = None
+    *, by_id: Path = BY_ID, comports: Callable[[], Any] | None = None, consoles: Path = CONSOLES
 ) -> list[dict[str, str]]:
     """Return path (stable where there is one), device (kernel's name) and description of each port.
 
-    The stable path survives replugging and belongs into the configuration.
+    The stable path survives replugging and belongs into the configuration; adapters that have one
+    come first. The system's console is none: whoever asks there types at a login.
     """
-    return [
+    taken: list[str] = []
+    with suppress(OSError):
+        taken = consoles.read_text().split()
+    found = [port for port in (comports or _comports)() if Path(port.device).name not in taken]
+    listed = [
         {
             "path": stable_path(port.device, by_id=by_id),
             "device": port.device,
             "description": port.description or "",
         }
-        for port in sorted((comports or _comports)(), key=lambda port: str(port.device))
+        for port in found
     ]
+    return sorted(listed, key=lambda one: (one["path"] == one["device"], one["device"]))
 
 
 def stable_path(device: str, *, by_id: Path = BY_ID) -> str:

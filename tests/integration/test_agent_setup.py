@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.commands.setup import places, setup
+from agent.commands.setup import found_meter, places, setup
 from agent.commands.setup.talk import Talk
 from agent.config import load_config
 from agent.link.plan_queue import HeardMonth
@@ -187,6 +187,25 @@ async def test_AGT_37_an_image_takes_its_invitation_once_a_meter_is_there(
         assert "what the other kept unsent is lost" in again.stderr
         assert file.exists()
         assert command(*words, "--take-over").returncode == 0
+
+
+def test_SER_52_ports_without_a_meter_do_not_hinder_the_one_that_has_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A PC lists ports that are not there, and on others something else speaks."""
+    args = argparse.Namespace(port=None, set=[], seconds=3.0, config=tmp_path / "agent.toml")
+    named = [{"path": "/dev/null", "description": ""}]
+    monkeypatch.setattr(found_meter, "list_ports", lambda: named)
+    with meter(tmp_path / "log", b"fan: 1200\r\n") as log:
+        named.append({"path": str(log), "description": ""})
+        assert found_meter.found_meter(args, Talk(is_silent=True), {"power"})[1] is None
+        with meter(tmp_path / "meter") as path:
+            named.append({"path": str(path), "description": ""})
+            port, lines, _ = found_meter.found_meter(args, Talk(is_silent=True), {"power"})
+    assert (port, 'protocol = "dsmr"' in (lines or ())) == (str(path), True)
+    said = capsys.readouterr().out
+    assert "/dev/null: not a serial port" in said
+    assert "Or setup again, with: --set" in said
 
 
 def test_what_is_written_where_the_service_looks_is_its_own_also_by_a_name_from_there(

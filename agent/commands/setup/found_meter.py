@@ -14,6 +14,7 @@ from agent.commands.commissioning import list_ports, read_meter, stable_path
 from agent.commands.setup.places import token_file, write_new
 from agent.commands.setup.talk import SetupError, Talk
 from agent.config import parse_meter
+from agent.errors import PortError
 from agent.meters.port_names import host_of, is_device
 from agent.meters.reading import UNITS
 from edge_ldp.extras import pip_install
@@ -32,6 +33,10 @@ _NO_PORT = (
 )
 
 
+class UnknownTextError(SetupError):
+    """Text comes, which does not say by itself what it means."""
+
+
 def found_meter(
     args: argparse.Namespace, talk: Talk, wanted: set[str]
 ) -> tuple[str, Lines | None, tuple[str, ...]]:
@@ -43,23 +48,37 @@ def found_meter(
         known = table.quantities or tuple(UNITS)
         return port, ("[meter]", f"port = {json.dumps(port)}", *args.set), known
     for name in ports:
-        port, access = name, tuple(args.set)
-        if host_of(name):
-            if (found := _at_address(args, talk, name, access)) is None:
-                continue
-            port, access = found
-        if outcome := _probe(args, talk, port, access, wanted):
-            from agent.ports.findings import toml_lines  # noqa: PLC0415 (memory: only where probed)
+        try:
+            if (found := _found_at(args, talk, name, wanted)) is not None:
+                return found
+        except (PortError, UnknownTextError) as exc:  # a PC lists ports that are not there
+            if len(ports) == 1:
+                raise
+            talk.say(f"  {exc}")
+    return ports[0], None, ()
 
-            talk.say(f"found: {outcome.text()}")
-            lines = (*toml_lines(stable_path(port), outcome), *access)
-            if outcome.keys["protocol"] == "lines" and "fields" not in outcome.keys:
-                raise SetupError(f"{port}: {outcome.note}. Or setup again, with: {_options(lines)}")
-            if is_device(port):
-                talk.say("What read this port before reads on from [share], docs/security.md")
-            _show(talk, lines)
-            return port, lines, outcome.quantities
-    return ports[-1], None, ()
+
+def _found_at(
+    args: argparse.Namespace, talk: Talk, port: str, wanted: set[str]
+) -> tuple[str, Lines, tuple[str, ...]] | None:
+    access = tuple(args.set)
+    if host_of(port):
+        if (there := _at_address(args, talk, port, access)) is None:
+            return None
+        port, access = there
+    if not (outcome := _probe(args, talk, port, access, wanted)):
+        return None
+    from agent.ports.findings import toml_lines  # noqa: PLC0415 (memory: only where probed)
+
+    talk.say(f"found: {outcome.text()}")
+    lines = (*toml_lines(stable_path(port), outcome), *access)
+    if outcome.keys["protocol"] == "lines" and "fields" not in outcome.keys:
+        text = f"{port}: {outcome.note}. Or setup again, with: {_options(lines)}"
+        raise UnknownTextError(text)
+    if is_device(port):
+        talk.say("What read this port before reads on from [share], docs/security.md")
+    _show(talk, lines)
+    return port, lines, outcome.quantities
 
 
 def _ports(talk: Talk) -> list[str]:

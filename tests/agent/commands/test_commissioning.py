@@ -312,13 +312,15 @@ def test_ports_are_listed_under_the_name_that_survives_replugging(tmp_path: Path
     by_id.mkdir()
     (by_id / "usb-FTDI_P1-if00").symlink_to(device)
     found = [
+        SimpleNamespace(device="/dev/ttyAMA0", description=None),
+        SimpleNamespace(device="/dev/ttyS0", description="the system's own"),
         SimpleNamespace(device=str(device), description="P1 cable"),
-        SimpleNamespace(device="/dev/ttyS0", description=None),
     ]
-    listed = list_ports(by_id=by_id, comports=lambda: found)
-    assert sorted(listed, key=lambda port: port["description"]) == [
-        {"path": "/dev/ttyS0", "device": "/dev/ttyS0", "description": ""},
+    consoles = tmp_path / "active"
+    consoles.write_text("tty0 ttyS0\n")
+    assert list_ports(by_id=by_id, comports=lambda: found, consoles=consoles) == [
         {"path": str(by_id / "usb-FTDI_P1-if00"), "device": str(device), "description": "P1 cable"},
+        {"path": "/dev/ttyAMA0", "device": "/dev/ttyAMA0", "description": ""},
     ]
 
 
