@@ -1,6 +1,7 @@
 """A clean Debian, a fresh clone, nothing prepared: README's commands, and the service."""
 
 import os
+import platform
 import shlex
 import subprocess
 from pathlib import Path
@@ -125,6 +126,16 @@ test ! -e /opt/edge-ldp
 def test_the_installer_takes_wheels_in_a_directory_or_one_also_for_a_card() -> None:
     done = play(DEBIAN[-1], "", f"sh -c {shlex.quote(WHEELS)}")
     assert done.returncode == 0, done.stdout[-8000:]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_AGT_37_an_image_starts_takes_its_invitation_and_tells_how_it_is() -> None:
+    if platform.machine() != "x86_64":
+        pytest.skip("only a PC is started")
+    done = play(DEBIAN[-1], "", "sh tools/boot_image.sh")
+    assert done.returncode == 0, done.stdout[-8000:]
+    assert "boot_image: passed" in done.stdout
 
 
 # The oldest system of 32 bits, whose time ends in 2038, its successor, and 64 bits. NumPy cuts
