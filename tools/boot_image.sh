@@ -39,7 +39,7 @@ printf '/dev/vda / ext4 defaults 0 1\n/dev/vdb /boot/firmware vfat defaults 0 2\
 printf '[Match]\nName=en*\n[Network]\nDHCP=yes\n' >"$card/etc/systemd/network/any.network"
 printf '[Time]\nNTP=10.0.2.2\n' >"$card/etc/systemd/timesyncd.conf"
 rm -f "$card/usr/sbin/policy-rc.d"
-chroot "$card" systemctl -q enable systemd-networkd systemd-timesyncd systemd-time-wait-sync
+chroot "$card" systemctl -q enable systemd-networkd systemd-timesyncd systemd-time-wait-sync >>"$work/card.log" 2>&1
 
 # The fleet on this machine.
 $install_packages qemu-system-x86 mosquitto mtools dosfstools e2fsprogs >"$work/packages.log" 2>&1 || fail "no QEMU"
