@@ -19,8 +19,17 @@ CREATE OR REPLACE VIEW edge_ldp_answers.hours AS SELECT stream, "group", from_at
     energy_kwh, energy_kwh_low, energy_kwh_high, withheld, made_at FROM edge_ldp_answers.spans WHERE length = 'hour';
 CREATE OR REPLACE VIEW edge_ldp_answers.days AS SELECT stream, "group", from_at, unit, n, device_slots, mean, low, high,
     energy_kwh, energy_kwh_low, energy_kwh_high, withheld, made_at FROM edge_ldp_answers.spans WHERE length = 'day';
+CREATE TABLE IF NOT EXISTS edge_ldp_answers.periods (  -- homes' own sums, many together: beside spans, never added to them
+    stream text, "group" text, from_at timestamptz, to_at timestamptz, unit text NOT NULL,
+    homes bigint, slots bigint, coverage float8, mean float8, low float8, high float8,
+    energy_kwh float8, energy_kwh_low float8, energy_kwh_high float8, full_kwh float8, full_kwh_low float8, full_kwh_high float8,
+    withheld boolean NOT NULL, made_at timestamptz NOT NULL DEFAULT now(), PRIMARY KEY (stream, "group", from_at, to_at),
+    CHECK (NOT withheld OR num_nonnulls(homes, slots, coverage, mean, low, high, energy_kwh, energy_kwh_low, energy_kwh_high,
+        full_kwh, full_kwh_low, full_kwh_high) = 0)
+);
+CREATE OR REPLACE VIEW edge_ldp_answers.sums AS SELECT * FROM edge_ldp_answers.periods;
 REVOKE ALL ON ALL TABLES IN SCHEMA public, edge_ldp_answers FROM :"reader";
 REVOKE CREATE ON SCHEMA public FROM :"reader";
 GRANT USAGE ON SCHEMA edge_ldp_answers TO :"reader";
-GRANT SELECT ON edge_ldp_answers.hours, edge_ldp_answers.days TO :"reader";
+GRANT SELECT ON edge_ldp_answers.hours, edge_ldp_answers.days, edge_ldp_answers.sums TO :"reader";
 COMMIT;

@@ -40,7 +40,7 @@ case $what in
     agent) user=edge-ldp groups=dialout extras= units=$unit ;;
     aggregator) user=edge-ldp-aggregator groups= extras=console,
         units="$unit edge-ldp-aggregator@.service edge-ldp-compact.service edge-ldp-compact.timer
-            edge-ldp-console.service" ;;
+            edge-ldp-console.service edge-ldp-export.service edge-ldp-export.timer" ;;
 esac
 state=$root/var/lib/$user
 venv=/opt/edge-ldp

@@ -10,41 +10,46 @@ from msgspec.structs import asdict
 from aggregator.answers.changes import ExportedAnswers
 from aggregator.answers.curve_answer import CurveAnswer
 from aggregator.answers.local_time import Spans
-from aggregator.answers.sums_answer import LOCAL
+from aggregator.answers.sums_answer import LOCAL, read_sums_answer
 from aggregator.commands.asking import Shown, add_command
 from aggregator.commands.common import make_clock, reading
 from aggregator.commands.figures import load_curve
 from aggregator.config import ConfigError
 from aggregator.config.load import read_store_password
 from edge_ldp.arguments import whole_number
+from edge_ldp.device.sums import DAY_S, MAX_DAYS
 
 if TYPE_CHECKING:
     import argparse
 
     from aggregator.commands.asking import Commands
-    from aggregator.config import AggregatorConfig
+    from aggregator.config import AggregatorConfig, StreamTable
     from aggregator.store.contract import Reader
 
 ALL = "*"  # in the place of a group
-FIGURES = (
-    *("n", "device_slots", "mean", "low", "high"),
-    *("energy_kwh", "energy_kwh_low", "energy_kwh_high"),
+OF_ALL = ("mean", "low", "high", "energy_kwh", "energy_kwh_low", "energy_kwh_high")
+FIGURES = ("n", "device_slots", *OF_ALL)
+SUM_FIGURES = (
+    *("homes", "slots", "coverage", *OF_ALL),
+    *("full_kwh", "full_kwh_low", "full_kwh_high"),
 )
+LEAST = 2  # homes of a sum that leaves, whatever [query] min_devices: one home's is a release
 Row = dict[str, object]
 Day = tuple[str, int, int]  # stream, first second, end
+Period = tuple[int, int]
 
 
 def export(args: argparse.Namespace) -> int:
-    """Write load curves of whole days, by hour and by day, into tables that others read."""
+    """Write whole days into tables that others read: load curves, and homes' sums beside them."""
     with reading(args) as (config, reader):
         if config.store.url is None:
             expected = "expected a PostgreSQL store; a SQLite one's answers are had from the API"
             raise ConfigError(str(args.config), "store.url", expected)
         now_s = int(make_clock(config).now())
-        spans, rows = [], []
+        spans, rows, sums = [], [], []
         for stream in config.streams:
             of = Spans(stream, "day", config.zone(stream))
-            end = of.at(now_s // stream.bucket_s)[0]
+            until = end = of.at(now_s // stream.bucket_s)[0]
             for _ in range(args.days):
                 first = of.at(end - 1)[0]
                 if end <= 0:
@@ -53,12 +58,17 @@ def export(args: argparse.Namespace) -> int:
                 spans.append(day)
                 rows += day_of_answers(config, reader, day)
                 end = first
+            sums += periods_of_sums(
+                config, reader, stream, (end * stream.bucket_s, until * stream.bucket_s)
+            )
         password = read_store_password(config.store, str(args.config))
     from aggregator.store.postgres.answers import write_answers  # noqa: PLC0415 (an extra)
 
-    write_answers(config.store.url, password, str(args.config), spans, rows)
-    withheld = sum(bool(row["withheld"]) for row in rows)
-    view = ExportedAnswers(rows=len(rows), withheld=withheld, days=args.days)
+    write_answers(
+        config.store.url, password, str(args.config), spans, {"spans": rows, "periods": sums}
+    )
+    withheld = sum(bool(row["withheld"]) for row in (*rows, *sums))
+    view = ExportedAnswers(rows=len(rows) + len(sums), withheld=withheld, days=args.days)
     text = f"{view.rows} rows of {view.days} days, of which {withheld} are withheld\n"
     return Shown(view, lambda: text).show(args)
 
@@ -76,7 +86,35 @@ def day_of_answers(config: AggregatorConfig, reader: Reader, day: Day) -> list[R
     return [*found.pop(ALL), *apart(found)]
 
 
-def apart(groups: dict[str, list[Row]]) -> list[Row]:
+def periods_of_sums(
+    config: AggregatorConfig, reader: Reader, stream: StreamTable, span: tuple[int, int]
+) -> list[Row]:
+    """Return what homes' sums say of each period that ends in a span, of all and of each group."""
+    since_s, until_s = span
+    groups = reader.groups()
+    asked: dict[str, int | None] = {ALL: None, **(groups if len(groups) > 1 else {})}
+    found: dict[Period, dict[str, list[Row]]] = {}
+    for name, group in asked.items():
+        answer = read_sums_answer(
+            reader,
+            stream,
+            since_s=since_s - MAX_DAYS * DAY_S,
+            until_s=until_s,
+            group=group,
+            least=max(LEAST, config.query.min_devices),
+            enrolled=reader.may_report(group),
+            zone=config.zone(stream),
+        )
+        named = {"stream": stream.name, "group": name, "unit": stream.unit}
+        for one in answer.periods if answer else ():
+            if one.to_s > since_s:
+                of = found.setdefault((one.from_s, one.to_s), {})
+                of[name] = [{**asdict(one), **named}]
+    whole = [row for of in found.values() for row in of.pop(ALL)]
+    return [*whole, *(row for of in found.values() for row in apart(of, SUM_FIGURES))]
+
+
+def apart(groups: dict[str, list[Row]], figures: tuple[str, ...] = FIGURES) -> list[Row]:
     """Return the rows of groups that together are all devices: none can be told from the others.
 
     Where something of a group is withheld, all of the smallest other one is, too: what all devices
@@ -88,12 +126,17 @@ def apart(groups: dict[str, list[Row]]) -> list[Row]:
         smallest = min(sizes, key=sizes.__getitem__, default=None)
         for name, rows in groups.items():
             for row in rows if smallest in (name, None) else ():
-                row.update(dict.fromkeys(FIGURES), withheld=True)
+                row.update(dict.fromkeys(figures), withheld=True)
     return [row for rows in groups.values() for row in rows]
 
 
 def _size(rows: list[Row]) -> int:
-    return sum(int(str(row["device_slots"])) for row in rows if row["length"] == "day")
+    many = [row.get("homes") or row.get("device_slots") for row in rows if _is_whole(row)]
+    return sum(int(str(one)) for one in many)
+
+
+def _is_whole(row: Row) -> bool:
+    return row.get("length") != "hour"
 
 
 def _asked(config: AggregatorConfig, reader: Reader, day: Day, by: str, group: str) -> list[Row]:

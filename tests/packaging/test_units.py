@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 DROP_INS = [ROOT / f"config/systemd/edge-ldp-agent-{of}.conf" for of in ("share", "page")]
 UNITS = sorted((ROOT / "config" / "systemd").glob("*.service"))
 NAMES = [unit.stem for unit in UNITS]
-STAYING = UNITS[:3]  # what runs for ever; compaction ends by itself
+STAYING = UNITS[:3]  # what runs for ever; compaction and export end by themselves
 THRESHOLD = "20"  # exposure 2.0
 
 
@@ -28,18 +28,19 @@ def lines_of(unit: Path) -> list[str]:
     return [line for line in unit.read_text().splitlines() if line and not line.startswith("#")]
 
 
-def test_there_are_two_units_and_those_of_workers_the_archive_and_the_console() -> None:
-    services = ["agent", "aggregator", "aggregator@", "compact", "console"]
+def test_there_are_two_units_and_those_of_workers_two_jobs_and_the_console() -> None:
+    services = ["agent", "aggregator", "aggregator@", "compact", "console", "export"]
     assert [name.removeprefix("edge-ldp-") for name in NAMES] == services
 
 
-def test_compaction_is_held_in_as_the_aggregator_is_and_started_by_its_timer() -> None:
-    alone, compaction = lines_of(UNITS[1]), lines_of(UNITS[3])
-    own = {line.partition("=")[0] for line in compaction if line not in alone}
+@pytest.mark.parametrize(("at", "when"), [(3, "hourly"), (5, "*-*-* 04:00")])
+def test_a_job_is_held_in_as_the_aggregator_is_and_started_by_its_timer(at: int, when: str) -> None:
+    alone, job = lines_of(UNITS[1]), lines_of(UNITS[at])
+    own = {line.partition("=")[0] for line in job if line not in alone}
     of_a_job = {"Type", "ExecStart", "TimeoutStartSec", "Nice", "IOSchedulingClass"}
     assert own == {"Description", "After"} | of_a_job
-    timer = lines_of(UNITS[3].with_suffix(".timer"))
-    assert "OnCalendar=hourly" in timer
+    timer = lines_of(UNITS[at].with_suffix(".timer"))
+    assert f"OnCalendar={when}" in timer
     assert "Persistent=true" in timer
 
 

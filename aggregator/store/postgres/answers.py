@@ -13,17 +13,20 @@ from aggregator.store.postgres.link import connect, translate
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-COLUMNS = (
-    *("stream", "group", "length", "from_s", "unit", "n", "device_slots", "mean", "low", "high"),
-    *("energy_kwh", "energy_kwh_low", "energy_kwh_high", "withheld"),
-)
-_NAMES = ", ".join('"group"' if name == "group" else name for name in COLUMNS).replace(
-    "from_s", "from_at"
-)
-_PLACES = ", ".join("to_timestamp(%s)" if name == "from_s" else "%s" for name in COLUMNS)
-_REMOVE = """DELETE FROM edge_ldp_answers.spans
-    WHERE stream = %s AND from_at >= to_timestamp(%s) AND from_at < to_timestamp(%s)"""
-_ADD = f"INSERT INTO edge_ldp_answers.spans ({_NAMES}) VALUES ({_PLACES})"  # noqa: S608 (our own names)
+ENERGIES = ("energy_kwh", "energy_kwh_low", "energy_kwh_high")
+KEYS = ("stream", "group", "unit", "from_s", "mean", "low", "high", *ENERGIES, "withheld")
+COLUMNS = {  # of each table, as answers name them
+    "spans": (*KEYS, "length", "n", "device_slots"),
+    "periods": (
+        *(*KEYS, "to_s", "homes", "slots", "coverage"),
+        *("full_kwh", "full_kwh_low", "full_kwh_high"),
+    ),
+}
+NAMES = {"group": '"group"', "from_s": "from_at", "to_s": "to_at"}
+REMOVE = {
+    "spans": "from_at >= to_timestamp(%s) AND from_at < to_timestamp(%s)",
+    "periods": "to_at > to_timestamp(%s) AND to_at <= to_timestamp(%s)",
+}
 SCRIPT = "run config/postgres-answers.sql in this database, as the owner of its tables"
 
 
@@ -32,16 +35,25 @@ def write_answers(
     password: str | None,
     where: str,
     spans: Iterable[tuple[str, int, int]],
-    rows: Iterable[Mapping[str, object]],
+    tables: Mapping[str, Iterable[Mapping[str, object]]],
 ) -> None:
-    """Put rows in the place of all that there are of the spans (stream, first second, end).
+    """Put the rows of each table in the place of all of the spans (stream, first second, end).
 
     In one transaction, so that nobody finds half of a day. Raises StoreError.
     """
+    spans = list(spans)
     try:
         with connect(url, password) as db, db.transaction(), db.cursor() as cursor:
-            cursor.executemany(_REMOVE, list(spans))
-            cursor.executemany(_ADD, [[row[name] for name in COLUMNS] for row in rows])
+            for table, told in tables.items():
+                of = f"edge_ldp_answers.{table}"  # our own words, as all that follows
+                cursor.executemany(f"DELETE FROM {of} WHERE stream = %s AND {REMOVE[table]}", spans)  # noqa: S608
+                columns = COLUMNS[table]
+                names = ", ".join(NAMES.get(name, name) for name in columns)
+                places = ", ".join(
+                    "to_timestamp(%s)" if name in {"from_s", "to_s"} else "%s" for name in columns
+                )
+                add = f"INSERT INTO {of} ({names}) VALUES ({places})"  # noqa: S608
+                cursor.executemany(add, [[row[name] for name in columns] for row in told])
     except (errors.UndefinedTable, errors.InvalidSchemaName) as exc:
         raise StoreError(where, "has no tables for answers", SCRIPT) from exc
     except psycopg.Error as exc:

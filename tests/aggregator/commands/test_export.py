@@ -8,13 +8,14 @@ import pytest
 from psycopg import errors
 from psycopg.sql import SQL, Identifier
 
-from aggregator.commands.export import FIGURES, Row, apart
+from aggregator.commands.export import FIGURES, SUM_FIGURES, Row, apart
 from tests import needs
 from tests.aggregator.console.small_fleet import (
     END_S,
     Fleet,
     add_plans,
     add_reports,
+    add_sums,
     make_fleet,
 )
 from tests.postgres import PostgresServer
@@ -22,6 +23,7 @@ from tests.processes import run_told
 
 SCRIPT = Path(__file__).parents[3] / "config" / "postgres-answers.sql"
 DAY_S = 86_400
+SUMS = {"north": 12, "south": 11, "west": 1}  # homes of each group that release sums
 
 
 def of(day: int | None, *hours: int | None) -> list[Row]:
@@ -56,7 +58,10 @@ def test_AGG_46_no_group_is_what_the_others_leave(
 @pytest.fixture
 def fleet(server: PostgresServer, tmp_path: Path) -> Fleet:
     made = make_fleet(tmp_path, store=f'url = "{server.new_database()}"')
-    add_reports(made, add_plans(made, 3), {"north": 14, "south": 12, "west": 2}, 3, slots=288)
+    plan = add_plans(made, 3)
+    add_reports(made, plan, {"north": 14, "south": 12, "west": 2}, 3, slots=288)
+    homes = [f"{of}-{at:04d}" for of, many in SUMS.items() for at in range(many)]
+    add_sums(made, plan, homes, 3)
     return made
 
 
@@ -75,7 +80,8 @@ def test_AGG_46_a_role_reads_answers_and_no_table(fleet: Fleet) -> None:
         names = [column.name for column in found.description or ()]
         hours = [dict(zip(names, row, strict=True)) for row in found]
         days = db.execute('SELECT "group", mean, withheld FROM edge_ldp_answers.days').fetchall()
-        assert json.loads(told)["rows"] == len(hours) + len(days)
+        sums = db.execute("SELECT * FROM edge_ldp_answers.sums").fetchall()
+        assert json.loads(told)["rows"] == len(hours) + len(days) + len(sums)
         begins = END_S - END_S % DAY_S - DAY_S  # yesterday's
         (answer,) = fleet.ask(
             fleet.aggregator("load-curve", f"--since={begins}", f"--until={begins + DAY_S}")
@@ -88,6 +94,20 @@ def test_AGG_46_a_role_reads_answers_and_no_table(fleet: Fleet) -> None:
         assert len(said) == 24
         assert {name for name, mean, _ in days if mean is None} == {"south", "west"}
         assert all((mean is None) == is_withheld for _, mean, is_withheld in days)
+        found = db.execute("SELECT * FROM edge_ldp_answers.sums ORDER BY from_at")
+        names = [column.name for column in found.description or ()]
+        periods = [dict(zip(names, row, strict=True)) for row in found]
+        (answer,) = fleet.ask(fleet.aggregator("query", "--mode=sums", "--no-density"))
+        said = json.loads(answer[1])["sums"]["periods"]
+        ours = [one for one in periods if one["group"] == "*"]
+        assert [[one[name] for name in SUM_FIGURES] for one in ours] == [
+            [one[name] for name in SUM_FIGURES] for one in said
+        ]
+        assert all(one["low"] < one["mean"] < one["high"] for one in ours)
+        assert len(said) == 3
+        shown = {one["group"] for one in periods if one["mean"] is not None}
+        assert shown == {"*", "north"}  # one home's alone would be a release, and the rest tells it
+        assert all((one["homes"] is None) == one["withheld"] for one in periods)
         for schema in ("public", "edge_ldp_answers"):
             tables = db.execute("SELECT tablename FROM pg_tables WHERE schemaname = %s", (schema,))
             for (table,) in tables.fetchall():

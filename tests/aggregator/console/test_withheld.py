@@ -13,18 +13,29 @@ from aggregator.answers.query import WITHHELD
 from aggregator.console.answering import Desk
 from aggregator.console.questions import QUESTIONS
 from aggregator.console.server import as_table
-from tests.aggregator.console.small_fleet import Fleet, add_plans, add_reports, make_fleet
+from tests.aggregator.console.small_fleet import (
+    Fleet,
+    add_plans,
+    add_reports,
+    add_sums,
+    make_fleet,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-FIGURES = {*("mean", "low", "high", "total", "n", "energy_kwh"), *("total_low", "total_high")}
+FIGURES = {
+    *("mean", "low", "high", "total", "n", "energy_kwh", "total_low", "total_high"),
+    *("homes", "slots", "full_kwh", "coverage"),
+}
+OF = (("group", "tiny"),)
 WAYS = [
-    ("query", ()),
-    ("query", (("by", "day"),)),
-    ("load-curve", ()),
-    ("load-curve", (("by", "day"),)),
+    (name, (*by, *of))
+    for name in ("query", "load-curve")
+    for by in ((), (("by", "day"),))
+    for of in ((), OF)
 ]
+WAYS += [("sums", ()), ("sums", OF)]
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +43,9 @@ def few(tmp_path_factory: pytest.TempPathFactory) -> Fleet:
     """Give a fleet of three homes, where figures have to be of ten."""
     place: Path = tmp_path_factory.mktemp("few")
     made = make_fleet(place)
-    add_reports(made, add_plans(made, 1), {"north": 3}, 1)
+    plan = add_plans(made, 1)
+    add_reports(made, plan, {"north": 3, "tiny": 2}, 1)
+    add_sums(made, plan, ["north-0000", "tiny-0000"], 1)
     made.file.write_text(made.file.read_text() + "[announce]\n")
     return made
 
@@ -52,7 +65,7 @@ def test_AGG_13_withheld_is_marked_in_every_form_of_an_answer(
 ) -> None:
     reply = Desk(str(few.file)).ask(name, given)
     view = json.loads(reply.out)
-    told = [row for key in QUESTIONS[name].rows for row in _listed(view.get(key))]
+    told = [row for key in QUESTIONS[name].rows for row in _listed(at(view, key))]
     forms = {"json": told}
     for form in ("csv", "arrow", "parquet"):
         made = as_table(reply, QUESTIONS[name].rows, form)
@@ -75,6 +88,12 @@ def test_AGG_13_metrics_have_no_figure(few: Fleet) -> None:
     """They count devices and reports; what values say is in none, withheld or not."""
     summary = Desk(str(few.file)).make("summary", ())
     assert not FIGURES & {*json.loads(summary.out)}
+
+
+def at(view: dict[str, Any], key: str) -> Any:
+    """Return what stands at a key, with a dot in a part."""
+    part, _, name = key.rpartition(".")
+    return (view.get(part) or {} if part else view).get(name)
 
 
 def _listed(found: Any) -> list[dict[str, Any]]:
