@@ -11,6 +11,8 @@ is shown; they are only widened to hold it.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
+from math import floor, log10
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -71,10 +73,14 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class CurveQuestion:
-    """What is asked of a density: quantiles of `shares`, above 0 and below 1, and ranges."""
+    """What is asked of a density: quantiles of `shares`, above 0 and below 1, and ranges.
+
+    After these so many ranges as `bins`, which follow each other and hold about the same share.
+    """
 
     shares: tuple[float, ...] = SHARES
     ranges: tuple[tuple[float, float], ...] = ()
+    bins: int = 0
 
 
 class ShownDensity(AnswerPart, frozen=True, kw_only=True):
@@ -135,6 +141,7 @@ def curve_of(
     if sum(float(np.sum(part.counts)) for part in parts) < FEW:
         shown = replace(shown, warnings=(*shown.warnings, FEW_REPORTS))
     quantiles = [shown.quantile(share) for share in asked.shares]
+    asked = replace(asked, ranges=(*asked.ranges, *even_ranges(shown, asked.bins)))
     return Curve(
         density=shown,
         cells=_around(range_band(surveys, shown.edges[:-1], shown.edges[1:]), shown.probabilities),
@@ -145,6 +152,26 @@ def curve_of(
             _around(range_band(surveys, lo, hi), [shown.range(lo, hi)]) for lo, hi in asked.ranges
         ),
     )
+
+
+def even_ranges(density: Density, count: int) -> list[tuple[float, float]]:
+    """Return ranges of all values that hold about the same share each; ends between them are round.
+
+    An end is the roundest number within an eighth of the way from its quantile to the next ones.
+    """
+    if not count:
+        return []
+    inner = [density.quantile(at / count) for at in range(1, count)]
+    first, *_, last = density.edges.tolist()
+    ends = [first]
+    for before, at, after in zip([first, *inner], inner, [*inner[1:], last], strict=False):
+        room = max(1.0, min(at - before, after - at) / 4)
+        step = max(one for one in (1, 2, 5) if one * 10 ** floor(log10(room)) <= room)
+        step *= 10 ** floor(log10(room))
+        end = step * round(at / step)
+        if ends[-1] < end < last:
+            ends.append(end)
+    return list(pairwise([*ends, last]))
 
 
 def shown_density(curve: Curve | None) -> ShownDensity | None:

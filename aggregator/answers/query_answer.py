@@ -91,8 +91,8 @@ class QueryAnswer(AnswerPart, frozen=True, kw_only=True):
     by the zone's clocks; whole; groups[] by these clocks; spread (unit): how much groups differ
     above θ beyond noise, unseen: by how much they could unnoticed, or null; untold: share of the
     reports of devices that did not say how often, which count as alike; density, null without
-    surveys or where it is not asked for; quantiles[], ranges[] as asked for; theta[]: as of
-    `theta`; counts: reports of all time; curated_beside[]: devices that publish a stream of this
+    surveys or where it is not asked for; quantiles[], ranges[] as asked for, then bins; theta[]: as
+    of `theta`; counts: reports of all time; curated_beside[]: devices that publish a stream of this
     name of their own, in no figure here; group as asked for, or null; warnings[]: how the answer
     differs from what was asked, as the time covered where counts were added up by day; sums: what
     homes' own sums of the range say, null without any or with --mode local; mode: whose means are

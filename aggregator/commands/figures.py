@@ -52,6 +52,8 @@ if TYPE_CHECKING:
     from aggregator.config import AggregatorConfig, StreamTable
     from aggregator.store.contract import Reader
 
+MOST_BINS = 100
+
 
 def query(args: argparse.Namespace, config: AggregatorConfig, reader: Reader) -> Shown:
     """Answer with mean, total and density of a stream, each with 95-percent intervals."""
@@ -71,7 +73,9 @@ def query(args: argparse.Namespace, config: AggregatorConfig, reader: Reader) ->
         extent = read_extent(reader, stream, group) if is_part else None
         warnings += cut_buckets(rolled_up, stream, extent, args.since, args.until)
         counted = read_counted(reader, stream, first, last, group, by)
-        asked = CurveQuestion(tuple(args.quantile or SHARES), tuple(args.range or ()))
+        asked = CurveQuestion(
+            tuple(args.quantile or SHARES), tuple(args.range or ()), args.bins or 0
+        )
         work = partial(curve_shown, counted.plans, counted.rows, asked, counted.weights)
         curve = None if args.no_density else begin(work)
         facts = read_facts(reader, config, stream, group, counted)
@@ -91,9 +95,9 @@ def query(args: argparse.Namespace, config: AggregatorConfig, reader: Reader) ->
         mode=args.mode,
         by=args.by,
     )
-    if args.csv and (args.quantile or args.range):
+    if args.csv and (args.quantile or args.range or args.bins):
         warnings.append(
-            "--csv has means and totals; what --quantile and --range ask stands in --json"
+            "--csv has means and totals; what --quantile, --range and --bins ask stands in --json"
         )
     notes = _begins_later(stream, facts, found, zone)
     told = Shown(view, lambda: query_text(view, zone, notes), lambda: query_csv(view), warnings)
@@ -215,6 +219,13 @@ def _read_range(text: str) -> tuple[float, float]:
     return float(low), float(high)
 
 
+def _read_bins(text: str) -> int:
+    if not 1 < int(text) <= MOST_BINS:
+        raise ValueError
+    return int(text)
+
+
+_bins = taken_as(f"2 to {MOST_BINS}", _read_bins)
 _share = taken_as("a share between 0 and 1", _read_share)
 _range = taken_as("LOW:HIGH, two numbers that rise", _read_range)
 
@@ -244,5 +255,7 @@ def add(commands: Commands) -> None:
     asked.add_argument("--no-density", action="store_true", help=less)
     within = "share of values from LOW to below HIGH, in the unit (may be repeated)"
     asked.add_argument("--range", type=_range, action="append", metavar="LOW:HIGH", help=within)
+    even = "shares of N ranges, chosen so that they are about the same, between round numbers"
+    asked.add_argument("--bins", type=_bins, metavar="N", help=even)
     hours = "hours unless given"
     curve.add_argument("--by", type=_by, choices=LENGTHS, default="hour", help=hours)

@@ -6,7 +6,6 @@ Sums, curves and densities are not here: a page asks the API for them, which ask
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from msgspec.structs import asdict, replace
@@ -44,7 +43,6 @@ if TYPE_CHECKING:
     from aggregator.store.contract import Reader
 
 PAGE = 50  # devices
-RANGES = 32  # of the way to θ: the first range of a distribution, and each other is twice as wide
 BACK = 28  # days before today that figures are of
 MOST_CHANGES = 500  # shown
 MOST_GROUPS = 30  # whose figures are asked for at once
@@ -124,7 +122,6 @@ class StreamPage(OneStream, frozen=True, kw_only=True):
     last_s: int | None
     looks: list[PastLook]
     theta: list[PlanTerms]
-    ranges: list[str]
     has_energy: bool
     curated: bool
 
@@ -221,7 +218,6 @@ def stream_page(request: PageRequest) -> StreamPage:
         last_s=(counted[-1][0] + 1) * stream.bucket_s if counted else None,
         looks=[PastLook(**asdict(look_of(one)), halves=dict(one.forecast)) for one in revisions],
         theta=theta,
-        ranges=_ranges(stream.low, theta[-1].theta if theta else stream.ceiling, stream.ceiling),
         has_energy=stream.unit in ENERGIES,
         curated=any(one.design.name == stream.name for one in read_streams(request.reader)),
     )
@@ -354,22 +350,6 @@ def _one_stream(request: PageRequest, stream: StreamTable) -> OneStream:
         stream=stream.name,
         unit=stream.unit,
     )
-
-
-def _ranges(low: int, theta: int, high: int) -> list[str]:
-    """Return ranges from low to θ, each twice as wide as the one before, and the one above θ.
-
-    Most values are small, so the first of equal ranges has nearly all of them.
-    """
-    part = max(1, (theta - low) // RANGES)
-    digits = 10 ** (len(str(part)) - 1)
-    width = next(digits * one for one in (10, 5, 2, 1) if digits * one <= part)
-    edges = [low]
-    while low + width < theta:
-        edges.append(low + width)
-        width *= 2
-    edges += [theta, high]
-    return [f"{one}:{other}" for one, other in pairwise(edges) if one < other]
 
 
 def _whole(text: str) -> int:

@@ -114,7 +114,7 @@
 
   const stepped = () => ({ paths: uPlot.paths.stepped({ align: 1 }), points: { show: false } });
   const line = () => ({ stroke: colour("--mark"), width: 2, ...stepped() });
-  const edge = () => ({ stroke: "transparent", auto: false, ...stepped() }); // the axis follows the estimates
+  const edge = () => ({ stroke: "transparent", auto: false, class: "edge", ...stepped() }); // the axis follows the estimates
   const lines = ["--mark", "--plum", "--teal", "--rose", "--warn", "--soft"]; // one colour for each line of a chart
   const load = { y: { range: (_chart, low, high) => (low === null ? [0, 1] : uPlot.rangeNum(Math.min(0, low), Math.max(0, high) || 1, 0.1, true)) } };
 
@@ -271,10 +271,10 @@
       tzDate: dateOf(zone),
       cursor: { drag: { x: true, y: false } },
       scales: load,
-      legend: { show: others.length > 0 && !node.dataset.week },
+      legend: { show: others.length > 0 && !node.dataset.week, live: false },
       axes: [times(zone), { size: 56 }],
-      series: [{ value: (_chart, at) => (at === null ? "–" : when(at, zone)) }, { ...line(), label: "this", value: (_chart, value) => plain(value) }, { ...edge(), label: "95 % to", value: (_chart, value) => plain(value) }, { ...edge(), label: "from", value: (_chart, value) => plain(value) },
-        ...others.map(([label], at) => ({ label, ...stepped(), width: 1.5, stroke: colour(node.dataset.week ? "--prev" : lines[at + 1]), dash: dashes[at], value: (_chart, value) => plain(value) }))],
+      series: [{}, { ...line(), label: "this, with its band" }, edge(), edge(),
+        ...others.map(([label], at) => ({ label, ...stepped(), width: 1.5, stroke: colour(node.dataset.week ? "--prev" : lines[at + 1]), dash: dashes[at] }))],
     }, tell, gaps);
     const gaps_ = byId("curve-gaps");
     const without = others.filter(([, , rows_]) => !rows_.some((row) => row.mean !== null)).map(([name, , rows_]) => `${name}: ${rows_.length ? "withheld, too few homes" : "no reports"}.`);
@@ -379,7 +379,7 @@
     node.setAttribute("aria-label", `Slots of homes heard on each day: ${found.days.map((row) => (row.withheld ? "withheld" : plain(row.device_slots, 0))).join(", ")}`);
   }
 
-  // a figure with what it is known by: [figure, ±, ends]; ± has two digits, and none where bounds are lopsided
+  // a figure with what it is known by: [figure, ±, ends]; ± has two digits; lopsided ends stand below alone
   function known(value, low, high, unit) {
     const [by, named] = unit === "kWh" && high >= 1000 ? [1000, "MWh"] : [1, unit];
     const [up, down] = [(high - value) / by, (value - low) / by];
@@ -387,7 +387,7 @@
     const digits = half > 0 ? Math.min(3, 1 - Math.floor(Math.log10(half))) : 1;
     const round = (one) => plain(Math.round(one * 10 ** digits) / 10 ** digits, Math.max(0, digits));
     const ends = [round(low / by), `${round(high / by)} ${named}`];
-    return [round(value / by), half > 1.2 * Math.min(up, down) ? ends.join(" to ") : `± ${round(half)} ${named}`, ends];
+    return [round(value / by), half > 1.2 * Math.min(up, down) ? named : `± ${round(half)} ${named}`, ends];
   }
 
   async function group(row) {
@@ -435,16 +435,27 @@
     rows(byId("quantiles"), found.quantiles.map((row) => [
       [row.share, `${+(row.share * 100).toPrecision(6)} %`], [row.value, plain(row.value)], [row.low, plain(row.low)], [row.high, plain(row.high)],
     ]));
-    const share = (value) => plain(100 * value, 1);
-    const table = byId("density");
-    rows(table, found.ranges.map((part) => [
-      [part.low, `${plain(part.low, 0)}–${plain(part.high, 0)}`], [null, ""], ...["share", "share_low", "share_high"].map((name) => [part[name], share(part[name])]),
-    ]));
-    [...table.tBodies[0].rows].forEach((row, at) => {
-      const { share: mean, share_low: low, share_high: high } = found.ranges[at];
-      row.cells[1].className = "bar";
-      bars(picture(row.cells[1]), [["mark", 0, 1, 100 * mean, 14], ["line", 100 * low, 7.5, 100 * (high - low), 1], ["line", 100 * low, 4, 0.3, 8], ["line", 100 * high - 0.3, 4, 0.3, 8]]);
-    });
+    spread(found.ranges, one.withheld);
+  }
+
+  // shares of ranges: in the chart an area is a share, and what lies beyond twice the last but one end is cut off
+  function spread(list, withheld) {
+    const [node, told] = [byId("density-chart"), byId("density-said")];
+    const { unit } = node.dataset;
+    const last = list.length - 1;
+    const named = (at) => (at === last ? `${plain(list[at].low, 0)} and more` : `${plain(list[at].low, 0)}–${plain(list[at].high, 0)}`);
+    const share = (value) => plain(100 * value);
+    rows(byId("density"), list.map((part, at) => [[part.low, named(at)], ...["share", "share_low", "share_high"].map((name) => [part[name], share(part[name])])]));
+    const end = last < 1 ? list[0]?.high : Math.min(list[last].high, 2 * list[last].low - list[0].low);
+    const column = (name) => [...list, ...list.slice(-1)].map((part) => (1e4 * part[name]) / (part.high - part.low));
+    const tell = (at) => { const row = list[Math.min(at, last)]; said(told, `${named(list.indexOf(row))} ${unit}: ${share(row.share)} % of values, 95 % from ${share(row.share_low)} to ${share(row.share_high)}`); };
+    draw(node, list.length ? [[...list.map((part) => part.low), end], column("share"), column("share_high"), column("share_low")] : [[]], {
+      scales: { x: { time: false }, ...load },
+      axes: [{ space: 70, values: (_chart, splits) => splits.map((at) => plain(at, 0)) }, { size: 56, label: `% per 100 ${unit}` }],
+      series: [{}, line(), { ...edge(), auto: true }, edge()],
+    }, tell);
+    if (list.length) tell(0);
+    else said(told, withheld ? "Withheld: too few homes ([query] min_devices)." : "No surveys in this range.");
   }
 
   // what homes' own sums say of the range: the whole, each period, each part of the day

@@ -1,13 +1,21 @@
 """What an operator is shown of a distribution, and that its bands do not lean on it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from aggregator.answers.curves import FEW_REPORTS, Curve, CurveQuestion, curve_of
+from aggregator.answers.curves import (
+    FEW_REPORTS,
+    Curve,
+    CurveQuestion,
+    curve_of,
+    even_ranges,
+)
 from edge_ldp import Hybrid, Mechanism, SquareWave
 from edge_ldp.errors import CountsError, NoReportsError
-from edge_ldp.estimate import auto
+from edge_ldp.estimate import Density, auto
 from edge_ldp.estimate.joint import view_of
 
 HIGH = 2047
@@ -108,3 +116,35 @@ def test_no_surveys_and_damaged_counts_are_told_apart() -> None:
     negative = {**given, WIDE: given[WIDE] - 10**6}
     with pytest.raises(CountsError, match="counts: not finite numbers of at least 0"):
         curve(negative)
+
+
+@pytest.mark.parametrize(
+    ("mass", "count", "ends"),
+    [  # of the cells from 0, 100, 200, 300, 400 on
+        ((0.25, 0.25, 0.25, 0.25), 4, (0, 100, 200, 300, 400)),
+        ((0.5, 0.3, 0.1, 0.1), 4, (0, 50, 100, 180, 400)),
+        ((0.97, 0.01, 0.01, 0.01), 8, (0, 12, 26, 38, 52, 64, 76, 90, 400)),
+        ((1, 0, 0, 0), 2, (0, 50, 400)),
+        ((0, 0, 0, 1), 2, (0, 350, 400)),
+    ],
+)
+def test_ranges_of_about_equal_shares_have_round_ends(
+    mass: tuple[float, ...], count: int, ends: tuple[int, ...]
+) -> None:
+    edges = np.arange(0.0, 500, 100)
+    density = Density(edges=edges, probabilities=np.array(mass), n=9, iterations=0, warnings=())
+    found = even_ranges(density, count)
+    assert [*(low for low, _ in found), found[-1][1]] == list(ends)
+    assert even_ranges(density, 0) == []
+
+
+def test_values_that_heap_are_in_one_range_and_every_share_is_a_bands() -> None:
+    asked = replace(ASKED, bins=5)
+    given = {mechanism: [found] for mechanism, found in counts(HEAPED, 40_000, WIDE).items()}
+    found = curve_of(given, rng=np.random.default_rng(0), asked=asked)
+    own, bins = found.asked.ranges[:3], found.asked.ranges[3:]
+    assert own == ASKED.ranges
+    assert [low for low, _ in bins[1:]] == [high for _, high in bins[:-1]]
+    shares = [float(band.centre[0]) for band in found.ranges[3:]]
+    assert sum(shares) == pytest.approx(1)
+    assert all(band.low[0] <= band.centre[0] <= band.high[0] for band in found.ranges)
