@@ -12,7 +12,6 @@ STANDING = {  # crumbs that stay, and why (docs/adr/0025-rooms.md)
     "agent/meters/modbus/models.py": "it reads files; its importers are pure",
     "agent/ports/seven_bits.py": "pure; its importer moves bytes",
     "aggregator/commands/dossier.py": "started by its name, as every command",
-    "aggregator/store/postgres/answers.py": "it speaks PostgreSQL; a command does not",
     "aggregator/running/certificates.py": "it asks a listener; the service only tells",
     "edge_ldp/mechanisms/parse.py": "its importer is an __init__, which holds no code",
     "edge_ldp/oracles/parse.py": "its importer is an __init__, which holds no code",
