@@ -19,10 +19,9 @@ from benchmarks.estimators import ESTIMATORS, SIZE, SMOOTHERS, Fleet, N
 from edge_ldp import SquareWave
 from edge_ldp.device.channel import Wave
 from edge_ldp.estimate import ems
-from edge_ldp.estimate.auto import auto
-from edge_ldp.estimate.branches import branch_of
-from edge_ldp.estimate.olh import PRIME, olh_counts
-from edge_ldp.estimate.operator import Model, Operator, model_of
+from edge_ldp.estimate.held_out import auto
+from edge_ldp.estimate.operator import Model, Operator, branch_of, model_of
+from edge_ldp.estimate.pure import PRIME, olh_counts
 from edge_ldp.gateway import ems as pure_ems
 from edge_ldp.ratio import floor_ratio
 from edge_ldp.sums import CodeCounts, Surveys, cdf_band, surveys_of

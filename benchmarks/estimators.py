@@ -16,11 +16,9 @@ import numpy as np
 from edge_ldp import GeneralWave, Mechanism, SquareWave
 from edge_ldp.device.channel import wave
 from edge_ldp.estimate import Density, ahead, em, ems
-from edge_ldp.estimate.admm import hh_admm
-from edge_ldp.estimate.auto import auto
 from edge_ldp.estimate.density import density
-from edge_ldp.estimate.held_out import held_out
-from edge_ldp.estimate.hierarchy import hh, hh_levels
+from edge_ldp.estimate.held_out import auto, held_out
+from edge_ldp.estimate.hierarchy import hh, hh_admm, hh_levels
 from edge_ldp.estimate.joint import Evidence, cells, joint, view_of
 from edge_ldp.estimate.operator import model_of
 from edge_ldp.ratio import floor_ratio

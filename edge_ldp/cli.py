@@ -48,11 +48,7 @@ COMMANDS = {
         "edge-ldp[plot]",
         "edge_ldp.sums.forecast_command",
     ),
-    "keys": Command(
-        "make or show the keys that plans are signed with",
-        "edge-ldp[sign]",
-        "edge_ldp.service.keys",
-    ),
+    "keys": Command("make or show the keys that plans are signed with", f"{_AGGREGATOR}[sign]"),
     "replay": Command("count archived reports anew", f"{_AGGREGATOR}[archive]"),
     "simulate": Command("simulated meter, homes and fleet", _DEMO),
     "tune": Command("the best table for an ε that has no ready one", _STUDIES),

@@ -1,10 +1,14 @@
 """From ε to integers that never exceed it: certified bounds of e^x by an integer Taylor series.
 
+And back, from a ratio to an ε that is never too small: what a proof writes down is a multiple of
+10^-15, rounded against us.
+
 Privacy rests on one rational, r = ⌊e^ε·2^16⌋ / 2^16 ≤ e^ε; every other number derived here (wave
 widths, mixture coins) shapes accuracy only. No float takes part. Source: docs/design.md, The
 kernel.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -19,6 +23,8 @@ Epsilon: TypeAlias = "int | float | str | Decimal | Fraction"
 RATIO_BITS = 16
 MAX_EPSILON = 32
 _EXPECTED = "a finite number above 2**-16 and at most 32"
+STEPS = 10**15
+_BITS = 160  # 2^-160 of e^32 is far below any step of a ratio of 64-bit integers
 _WORK_BITS = 192  # 2**-192 is far below any cancellation in the wave width for ε > 2**-16
 
 
@@ -103,3 +109,38 @@ def _as_written(epsilon: Epsilon) -> Fraction:
         raise OverflowError  # before 10**exponent is computed
     exact = Fraction(epsilon)
     return Fraction(int(exact.numerator), int(exact.denominator))  # NumPy's integers stay theirs
+
+
+def below_exp(ratio: Fraction, epsilon: Fraction) -> bool:
+    """Say whether ratio ≤ e^ε for certain: compared with a lower bound of e^ε, ε ≥ 0."""
+    return ratio * (1 << _BITS) <= exp_bounds(epsilon, _BITS)[0]
+
+
+def log_above(ratio: Fraction) -> Fraction:
+    """Return the least multiple x of 10^-15 with ratio ≤ e^x for certain; 1 ≤ ratio < e^64."""
+    most = 2 * MAX_EPSILON * STEPS
+    return Fraction(_first(most, lambda k: below_exp(ratio, Fraction(k, STEPS))), STEPS)
+
+
+def margin_below(ratio: Fraction, epsilon: Fraction) -> Fraction:
+    """Return the largest multiple x ≥ 0 of 10^-15 with ratio ≤ e^(ε − x) for certain, or 0."""
+    most = int(epsilon * STEPS)
+    past = _first(most + 1, lambda k: not below_exp(ratio, epsilon - Fraction(min(k, most), STEPS)))
+    return Fraction(max(past - 1, 0), STEPS)
+
+
+def ceil_to(number: Fraction, steps: int) -> Fraction:
+    """Return the number rounded up to a multiple of 1/steps."""
+    return Fraction(-(-number.numerator * steps // number.denominator), steps)
+
+
+def _first(count: int, holds: Callable[[int], bool]) -> int:
+    """Return the first of 0..count-1 for which `holds`, which never stops holding; or count."""
+    low, high = 0, count
+    while low < high:
+        middle = (low + high) // 2
+        if holds(middle):
+            high = middle
+        else:
+            low = middle + 1
+    return low

@@ -37,7 +37,7 @@ ROOMS = {
     "edge_ldp/mechanisms": Room(
         "laws on numbers: waves, hybrid, tuned; the names of `edge_ldp`",
         f"edge_ldp/device {BASE}",
-        io="responses.py",
+        io="tuned.py",
     ),
     "edge_ldp/protocol": Room(
         "what travels and what is promised: plan, policy, messages, ledger, signatures",
@@ -97,15 +97,14 @@ ROOMS = {
         io="noise.py",
     ),
     "edge_ldp/service": Room(
-        "what both services share: MQTT, TLS, clock, systemd, keys, tables of TOML",
+        "what both services share: MQTT, TLS, clock, systemd, signatures, tables of TOML",
         f"edge_ldp/device edge_ldp/protocol {BASE}",
         "paho cryptography",
-        io="clock.py files.py keys.py mqtt.py mqtt_client.py"
-        " mqtt_socket.py service_manager.py tasks.py tls.py trial.py",
+        io="clock.py files.py mqtt.py mqtt_socket.py service_manager.py tasks.py tls.py trial.py",
     ),
     "edge_ldp/cli.py": Room("the command `edge-ldp`", BASE, "importlib", io="cli.py"),
     # the device's service
-    "agent": Room("the agent's errors"),
+    "agent": Room("the agent's errors; times as a home's clocks show them", "edge_ldp/protocol"),
     "agent/meters": Room(
         "protocols: bytes in, readings out; Modbus tables as data",
         f"edge_ldp/service agent {BASE}",
@@ -228,8 +227,8 @@ ROOMS = {
         " edge_ldp/sums edge_ldp/threshold edge_ldp/poisoning edge_ldp/service aggregator"
         " aggregator/config aggregator/counting aggregator/store aggregator/courier"
         f" {BASE}",
-        "numpy numpy.random",
-        io="clock_jumps.py publisher.py signing.py",
+        "numpy numpy.random cryptography",
+        io="clock_jumps.py keys.py publisher.py signing.py",
     ),
     "aggregator/answers": Room(
         "sums, curves, densities, completeness, what is promised; how they print",

@@ -9,9 +9,9 @@ from textwrap import wrap
 from typing import Any
 
 from agent.commands.ledger_view import span
+from agent.home_time import home_time, local
 from edge_ldp.protocol.messages import StreamStatus
 from edge_ldp.protocol.plan import Plan
-from edge_ldp.service.home_time import home_time, local
 
 SHOWN = 12  # of the reports kept: the newest
 RECEIPT_S = 3600

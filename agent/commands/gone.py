@@ -7,8 +7,8 @@ from pathlib import Path
 from textwrap import wrap
 
 from agent.errors import StateGoneError
+from agent.home_time import home_time
 from agent.state.state_file import earlier_states
-from edge_ldp.service.home_time import home_time
 
 _WIDTH = 90
 

@@ -10,9 +10,9 @@ from textwrap import wrap
 from typing import Any
 
 from agent.claims.silence import BEHIND, FAULTS, WORDS, Silence
+from agent.home_time import home_time
 from edge_ldp.protocol.ledger import Ledger, Window
 from edge_ldp.ratio import Ratio
-from edge_ldp.service.home_time import home_time
 
 DAY_SECONDS = 86_400
 _DIGITS = 6

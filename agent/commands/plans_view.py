@@ -8,9 +8,9 @@ from math import isqrt
 from typing import Any
 
 from agent.commands.ledger_view import counted
+from agent.home_time import home_time
 from agent.state.plan_log import ACCEPTED, FORGOTTEN, Logged
 from edge_ldp.protocol.plan import Plan, Policy, Refusal
-from edge_ldp.service.home_time import home_time
 
 _TOLD = ("at_s", "stream", "code", "words", "epoch", "times")
 _WORDS = {ACCEPTED: "in force", FORGOTTEN: "forgotten", "soon": "waits"}

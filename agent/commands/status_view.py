@@ -11,6 +11,7 @@ from agent.claims.silence import WORDS, silence
 from agent.commands.ledger_view import state_text, view
 from agent.commands.plans_view import refused_text
 from agent.config import AgentConfig
+from agent.home_time import home_time
 from agent.running.health_file import STOPPED, read_health
 from agent.running.vitals import ASK_S, ask_agent
 from agent.state.journal import Journal
@@ -21,7 +22,6 @@ from edge_ldp.protocol.released import FIRST_SUMS_KEY
 from edge_ldp.protocol.signing import plan_bytes
 from edge_ldp.protocol.strict_json import MessageError
 from edge_ldp.service.health import LINK, LINK_STATES
-from edge_ldp.service.home_time import home_time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

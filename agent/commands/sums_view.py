@@ -14,11 +14,11 @@ from agent.commands.ledger_view import counted, span
 from agent.config import AgentConfig
 from agent.config.summed_streams import SumTerms, day_cost, sum_terms, window_cost
 from agent.curator.sums_journal import SumsJournal
+from agent.home_time import local
 from agent.state.journal import Journal
 from edge_ldp.device.sums_frame import decode_sums
 from edge_ldp.protocol.released import FIRST_SUMS_KEY
 from edge_ldp.ratio import exact_epsilon
-from edge_ldp.service.home_time import local
 
 DAY_SECONDS = 86_400
 MONTH_DAYS = 28

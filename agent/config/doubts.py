@@ -8,7 +8,7 @@ from typing import Protocol
 from agent.claims.slots import Kind, most_apart_s
 from agent.config.sections import KINDS, AgentConfig, StreamTable
 from agent.meters.reading import SIGNED
-from edge_ldp.service.broker_table import LOOPBACK
+from edge_ldp.service.broker import LOOPBACK
 
 LEAST_EPSILON, MOST_EPSILON = 0.1, 8
 LEAST_W = 500

@@ -13,7 +13,7 @@ from edge_ldp.protocol.messages import check_name
 from edge_ldp.protocol.plan import STREAM_MECHANISMS, SURVEY_MECHANISMS
 from edge_ldp.protocol.signing import MAX_KEYS, parse_public
 from edge_ldp.ratio import floor_ratio
-from edge_ldp.service.broker_table import LOOPBACK, BrokerTable
+from edge_ldp.service.broker import LOOPBACK, BrokerTable
 
 MAX_METERS = 8
 MAX_STREAMS = 16

@@ -12,7 +12,7 @@ from agent.config.sections import AgentConfig, TapTable
 from agent.errors import ConfigError
 from agent.meters.section import AccessTable, MeterTable
 from edge_ldp.lean_class import lean_class
-from edge_ldp.service.broker_table import BrokerTable
+from edge_ldp.service.broker import BrokerTable
 
 MAX_PASSWORD_MODE = 0o077
 CREDENTIAL = "credential:"

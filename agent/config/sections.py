@@ -1,7 +1,7 @@
 """The tables of the agent's TOML file: what each key may be, and what it means by default.
 
 The numbers stand here, as an owner reads them; what is done with them stands in: [broker]
-edge_ldp/service/broker_table.py, its keys, too; [plans] edge_ldp/protocol/signing.py; [clock]
+edge_ldp/service/broker.py, its keys, too; [plans] edge_ldp/protocol/signing.py; [clock]
 edge_ldp/service/clock.py; [policy.window] edge_ldp/protocol/ledger.py; [policy.plans]
 edge_ldp/protocol/plan_bounds.py, which has its own numbers; [policy.lifetime]
 agent/claims/lifetime.py; [sending] agent/claims/delivery.py; [[streams]] agent/claims/slots.py, and
@@ -23,7 +23,7 @@ from edge_ldp.protocol.ledger import Window, scheduled
 from edge_ldp.protocol.plan import STREAM_MECHANISMS, SURVEY_MECHANISMS, Policy
 from edge_ldp.protocol.plan_bounds import PlanBounds
 from edge_ldp.ratio import Ratio, floor_ratio
-from edge_ldp.service.broker_table import BrokerTable, Host, Port
+from edge_ldp.service.broker import BrokerTable, Host, Port
 from edge_ldp.service.clock import Clock
 from edge_ldp.service.typed_table import Form, Range, Text
 

@@ -4,7 +4,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
 from agent.config.sections import PageTable, ShareTable, TapTable
 from agent.meters.section import MeterTable
-from edge_ldp.service.broker_table import LOOPBACK, BrokerTable
+from edge_ldp.service.broker import LOOPBACK, BrokerTable
 
 PRIVATE = tuple(
     ip_network(net) for net in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")

@@ -9,8 +9,8 @@ from datetime import date, timedelta
 from math import fsum
 from typing import Any, NamedTuple
 
+from agent.home_time import local
 from agent.page.left import SUM, LeftItem
-from edge_ldp.service.home_time import local
 
 CAME, WAITS, GONE = "confirmed", "waiting", "given up"
 SHOWN_DAYS = 28

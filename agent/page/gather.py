@@ -9,6 +9,7 @@ from agent.commands.habits import NOT_MEASURED, habits_facts
 from agent.commands.ledger_view import counted, span, state_text, view
 from agent.commands.status_view import facts_text, plans_of, refused_of, silence_of
 from agent.config import AgentConfig
+from agent.home_time import home_time, local
 from agent.page.facts import (
     CAME,
     GONE,
@@ -31,7 +32,6 @@ from edge_ldp.protocol.strict_json import MessageError
 from edge_ldp.protocol.utc import utc
 from edge_ldp.ratio import Ratio
 from edge_ldp.service.health import OK
-from edge_ldp.service.home_time import home_time, local
 
 _SUMS = "sums-"
 Vitals = tuple[str, Mapping[str, int | None]]

@@ -7,10 +7,10 @@ from base64 import b64encode
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 
+from agent.home_time import home_time
 from agent.page.facts import CAME, GONE, SHOWN_DAYS, WAITS, Counts, PageFacts, PlanFile
 from agent.page.picture import picture
 from edge_ldp.service.health import OK
-from edge_ldp.service.home_time import home_time
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1b2733; --soft: #51606e; --paper: #fff; --line: #c9d3dc;

@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator
 
 from agent.config import AgentConfig
 from agent.config.summed_streams import sum_terms
+from agent.home_time import home_time
 from agent.page.facts import PlanFile
 from edge_ldp.certify.sums import certify_sums
 from edge_ldp.ratio import exact_epsilon
-from edge_ldp.service.home_time import home_time
 
 
 def running_periods(config: AgentConfig, now_s: int) -> Iterator[tuple[str, str]]:

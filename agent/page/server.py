@@ -23,7 +23,7 @@ from agent.page.http import (
     said,
 )
 from agent.running.door import Door
-from edge_ldp.service.broker_table import LOOPBACK
+from edge_ldp.service.broker import LOOPBACK
 
 MOST_OPEN = 16
 LIFE_S = 10.0

@@ -10,7 +10,7 @@ from ipaddress import ip_address
 
 from agent.config.sections import PageTable, ShareTable
 from agent.link.trouble import LogLimit
-from edge_ldp.service.broker_table import LOOPBACK
+from edge_ldp.service.broker import LOOPBACK
 
 OK = "ok"
 AGAIN_S = 30.0

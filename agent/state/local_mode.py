@@ -11,6 +11,7 @@ from agent.claims.rollback import ReportingLife, Told
 from agent.claims.silence import BEHIND, FAULTS, WORDS, Silence, silence
 from agent.claims.slots import SlotValues
 from agent.config import AgentConfig
+from agent.home_time import home_time
 from agent.state.accepted_plans import AcceptedPlans
 from agent.state.core import DeviceCore
 from agent.state.device import Device
@@ -22,7 +23,6 @@ from edge_ldp.protocol.plan import Refusal
 from edge_ldp.protocol.signing import Keyring
 from edge_ldp.service.clock import Clock
 from edge_ldp.service.health import DEGRADED
-from edge_ldp.service.home_time import home_time
 
 KEEP_MS = 3_600_000
 LATE_S = 5.0  # real seconds that a busy machine may take to close a slot: many slots of a demo's

@@ -204,7 +204,7 @@ def _write_all(new: NewFleet, place: Path, args: argparse.Namespace) -> list[str
         f"{name}:{hashed(password)}\n" for name, password in logins.items()
     )
     if new.is_signed:
-        from edge_ldp.service.keys import make_key  # noqa: PLC0415 (an extra)
+        from aggregator.plans.keys import make_key  # noqa: PLC0415 (an extra)
 
         make_key(place / "plan.key")
         new = replace(new, next_key=make_key(place / NEXT).hex())
@@ -273,7 +273,7 @@ def _certificates(new: NewFleet) -> Certificates:
 
 def _can_sign() -> bool:
     try:
-        import edge_ldp.service.keys  # noqa: F401, PLC0415 (an extra)
+        import aggregator.plans.keys  # noqa: F401, PLC0415 (an extra)
     except ImportError:
         return False
     return True

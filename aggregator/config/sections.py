@@ -13,8 +13,8 @@ from ipaddress import ip_address
 from typing import Annotated, Any, Literal
 
 from aggregator.config.streams import StreamTable
-from edge_ldp.service import broker_table
-from edge_ldp.service.broker_table import Port
+from edge_ldp.service import broker
+from edge_ldp.service.broker import Port
 from edge_ldp.service.typed_table import Form, Range
 from edge_ldp.service.zones import zone_of
 
@@ -25,7 +25,7 @@ _HEADER = r"[A-Za-z0-9-]+"
 
 
 @dataclass(frozen=True, slots=True)
-class BrokerTable(broker_table.BrokerTable):
+class BrokerTable(broker.BrokerTable):
     """[broker]: what both services have in it, and how this one takes messages.
 
     `session_days`: how long the broker keeps our session, and the messages in it, while we are

@@ -50,7 +50,7 @@ def read_seal(config: AggregatorConfig, file: str) -> PlanSeal:
         return PlanSeal()
     key = "plans.signing_key_file"
     try:
-        from edge_ldp.service.keys import read_signer  # noqa: PLC0415 (an extra)
+        from aggregator.plans.keys import read_signer  # noqa: PLC0415 (an extra)
         from edge_ldp.service.verify import keyring  # noqa: PLC0415 (same)
 
         signer = read_signer(Path(named))

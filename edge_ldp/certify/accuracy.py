@@ -10,11 +10,11 @@ from fractions import Fraction
 from itertools import pairwise
 from math import lcm
 
-from edge_ldp.certify.bounds import STEPS, ceil_to
 from edge_ldp.certify.channels import ChannelProof
 from edge_ldp.certify.laws import row_moments
 from edge_ldp.device.randomizer import BUCKETS
 from edge_ldp.mechanisms import Mechanism
+from edge_ldp.ratio import STEPS, ceil_to
 
 _GRID = 1 << 96  # mean squares are rounded up to multiples of 1/GRID first
 

@@ -12,13 +12,13 @@ from fractions import Fraction
 from itertools import product
 from typing import NamedTuple
 
-from edge_ldp.certify.bounds import STEPS, ceil_to
 from edge_ldp.certify.certificate import Certificate, Figure, ProvedClaim
 from edge_ldp.certify.channels import Scripted, evenly_chosen, prove_channel
 from edge_ldp.certify.contracts import SPOTS, Contract, contract_of
 from edge_ldp.certify.mechanisms import ratio_claim, ratio_figures
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.oracles import Hierarchy, Oracle, Oue, oracle_from_plan
+from edge_ldp.ratio import STEPS, ceil_to
 
 MOST_ITEMS = 1 << 20
 _CLOSE = Fraction(1, 10**9)  # relative; the library's own figures are floats

@@ -7,8 +7,14 @@ from typing import Any
 
 from edge_ldp.certify.build import subject_of
 from edge_ldp.certify.certificate import VERSION, Certificate, ProvedClaim
-from edge_ldp.certify.mechanisms import certify_mechanism, ratio_claim
-from edge_ldp.certify.of_plan import STREAM, SURVEY, certify_pair, certify_plan
+from edge_ldp.certify.mechanisms import (
+    STREAM,
+    SURVEY,
+    certify_mechanism,
+    certify_pair,
+    certify_plan,
+    ratio_claim,
+)
 from edge_ldp.certify.oracles import certify_oracle
 from edge_ldp.certify.sums import SUBJECT as SUMS
 from edge_ldp.certify.sums import certify_sums_of

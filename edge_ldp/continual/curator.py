@@ -11,9 +11,8 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from edge_ldp.checks import a, exact_integer, optional, taking
-from edge_ldp.continual.account import Account
 from edge_ldp.continual.chunk import Chunk, ChunkState, fits
-from edge_ldp.continual.design import Design
+from edge_ldp.continual.design import Account, Design
 from edge_ldp.continual.noise import fresh_key, nothing_seen
 from edge_ldp.continual.state import MAX_SLOT, CuratorState
 from edge_ldp.device.errors import EntropyError, ParameterError

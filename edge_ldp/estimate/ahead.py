@@ -21,7 +21,7 @@ from edge_ldp.device.errors import ParameterError
 from edge_ldp.errors import CountsError, NoReportsError
 from edge_ldp.estimate.density import Density, category_edges, density
 from edge_ldp.estimate.hierarchy import FrequencyTree, consistency
-from edge_ldp.estimate.norm_sub import norm_sub
+from edge_ldp.estimate.pure import norm_sub
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

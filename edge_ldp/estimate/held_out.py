@@ -7,12 +7,17 @@ standard errors of that comparison (one case in twenty by chance): without this,
 an unlucky choice what they gain by a lucky one. From the papers' strength outwards, none is tried
 beyond one that is as clearly worse. The best is fitted to all, by the same leaps (`ems`,
 `accelerate` and `early`) as it was judged by. Source: docs/methods.md, Densities.
+
+`auto` says what that calls for. EMS with the papers' smoothing is the rule; held-out reports may
+ask for another strength; and where they clearly bear hardly any, mass sits on few values, and
+AHEAD's growing tree beats every smoother. That holds for surveys still to come, as devices must
+report otherwise. How clearly the held-out reports speak decides; measured: docs/results/bands.md.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -33,8 +38,11 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
 
+
 STRENGTHS = (0.0, 0.01, 0.03, 0.1, 0.25, STRENGTH, 1.0, 2.0, 4.0, 8.0)
 CLEARLY = 1.65  # standard errors
+PEAKED = 0.03  # at most this strength,
+VERY_CLEARLY = 4.0  # and by so many standard errors: survey by AHEAD
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -130,3 +138,39 @@ def _fitted(model: Model, counts: Ints, strength: float, iterations: int) -> Den
     return ems(
         model, counts, strength=strength, max_iterations=iterations, accelerate=True, early=True
     )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EstimatorChoice:
+    """What to use, and why.
+
+    `density`: the estimate from the reports at hand, by EMS of `strength`. `method`: "ems" (the
+    papers' strength), "tuned" (another one), or "ahead" (another one, and survey by AHEAD next).
+    """
+
+    method: Literal["ems", "tuned", "ahead"]
+    density: Density
+    strength: float
+    reason: str
+
+
+@taking(mechanism=MODELLED, rng=GENERATOR)
+def auto(mechanism: Modelled, counts: ArrayLike, *, rng: np.random.Generator) -> EstimatorChoice:
+    """Return the choice for counts of a survey's codes; arguments, cost and errors of `held_out`.
+
+    `rng` halves the reports, and is never privacy noise; same state, same choice.
+    """
+    tuned = held_out(mechanism, counts, rng=rng)
+    if tuned.strength == STRENGTH:
+        reason = "no other smoothing makes held-out reports clearly likelier than the papers'"
+        return EstimatorChoice("ems", tuned.density, STRENGTH, reason)
+    at = tuned.strengths.index(tuned.strength)
+    gain, error = tuned.gains[at], tuned.errors[at]
+    reason = (
+        f"smoothing {tuned.strength:g} instead of {STRENGTH:g} makes held-out reports likelier by "
+        f"{gain:.1f} ± {error:.1f} in the logarithm"
+    )
+    if tuned.strength <= PEAKED and gain > VERY_CLEARLY * error:
+        reason += ": mass on few values, so survey by AHEAD next"
+        return EstimatorChoice("ahead", tuned.density, tuned.strength, reason)
+    return EstimatorChoice("tuned", tuned.density, tuned.strength, reason)

@@ -7,6 +7,7 @@ Sources: docs/design.md, The kernel, Mechanisms.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
@@ -274,3 +275,35 @@ def _worst_in_cell(left: Fraction, right: Fraction, at_left: float, at_right: fl
     slope = (at_right - at_left) / float(right - left)
     top = min(max(slope / 2, float(left)), float(right))
     return at_left + slope * (top - float(left)) - top * top
+
+
+def integers(name: str, given: object, count: int | None = None) -> list[int]:
+    """Return a list of integers (`count` of them, if given); raises ParameterError."""
+    wanted = "integers" if count is None else f"{count} integers"
+    if not isinstance(given, list) or count not in (None, len(given)):
+        raise ParameterError(name, wanted)
+    if any(type(number) is not int for number in given):
+        raise ParameterError(name, wanted)
+    return given
+
+
+def integer(table: Mapping[str, object], name: str) -> int:
+    """Return an integer field; raises ParameterError."""
+    given = table.get(name)
+    if type(given) is not int:
+        raise ParameterError(name, "an integer")
+    return given
+
+
+def inner(table: Mapping[str, object], name: str) -> Mapping[str, object]:
+    """Return a field that is a table itself; raises ParameterError."""
+    given = table.get(name)
+    if not isinstance(given, dict):
+        raise ParameterError(name, "a table")
+    return given
+
+
+def bounds(table: Mapping[str, object]) -> tuple[int, int]:
+    """Return (low, high); raises ParameterError."""
+    low, high = integers("low, high", [table.get("low"), table.get("high")], 2)
+    return low, high

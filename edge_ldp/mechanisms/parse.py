@@ -5,9 +5,8 @@ from collections.abc import Mapping
 from edge_ldp.checks import mapping, taking
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.mechanisms.base import Mechanism
-from edge_ldp.mechanisms.general_wave import GeneralWave
 from edge_ldp.mechanisms.tuned import Tuned
-from edge_ldp.mechanisms.waved import Hybrid, Piecewise, SquareWave, StochasticRounding
+from edge_ldp.mechanisms.waved import GeneralWave, Hybrid, Piecewise, SquareWave, StochasticRounding
 
 KINDS: dict[str, type[Mechanism]] = {
     kind.name: kind

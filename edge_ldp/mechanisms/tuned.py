@@ -6,22 +6,33 @@ Tables come from a linear programme (`edge-ldp tune`); ready ones for common ε 
 the library, so a device needs no solver. Source: Chaudhuri, Guo, Rabbat, UAI 2022.
 """
 
+import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
-from typing import Self
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any, Self
 
 from edge_ldp.checks import exact_integer, taking
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.device.randomizer import LATTICE, randomizer
 from edge_ldp.device.table import Table, table
-from edge_ldp.mechanisms.base import Mechanism
+from edge_ldp.mechanisms.base import Mechanism, bounds, inner, integer, integers
 from edge_ldp.mechanisms.decoders import ListedDecoder
-from edge_ldp.mechanisms.fields import bounds, inner
-from edge_ldp.mechanisms.responses import Response, parse_response, ready_response
-from edge_ldp.ratio import Epsilon
+from edge_ldp.ratio import Epsilon, exact_epsilon
 
+TABLES = Path(__file__).with_name("tables_v1.json")
 MAX_BIAS = Fraction(1, 1 << 30)  # of the range
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """A table and what its codes stand for: code j decodes to outputs[j]/scale on [-1, 1]."""
+
+    weights: tuple[tuple[int, ...], ...]
+    outputs: tuple[int, ...]
+    scale: int
 
 
 class Tuned(Mechanism):
@@ -103,3 +114,49 @@ def _check(response: Response, channel: Table) -> None:
     outputs: Sequence[int] = response.outputs
     if len(outputs) != channel.code_count or list(outputs) != sorted(set(outputs)):
         raise ParameterError("outputs", "one for each code, rising")
+
+
+def ready_response(epsilon: Epsilon, bits: int) -> Response:
+    """Return the ready table for an ε; raises ParameterError naming those there are."""
+    found = _ready_tables().get((exact_epsilon(epsilon), bits))
+    if found is None:
+        known = sorted({e for e, of_bits in _ready_tables() if of_bits == bits})
+        if not known:
+            raise ParameterError("bits", "3 or 4")
+        raise ParameterError(
+            "epsilon",
+            "one of the ready tables' "
+            + ", ".join(f"{float(e):g}" for e in known)
+            + " (`edge-ldp tune` makes one for any other)",
+        )
+    return found
+
+
+def parse_response(fields: Mapping[str, object]) -> Response:
+    """Return the table in a plan's or a file's fields; raises ParameterError."""
+    rows = fields.get("weights")
+    if not isinstance(rows, list):
+        raise ParameterError("weights", "a list of rows of integers")
+    return Response(
+        tuple(tuple(integers("weights", row)) for row in rows),
+        tuple(integers("outputs", fields.get("outputs"))),
+        integer(fields, "scale"),
+    )
+
+
+@cache
+def _ready_tables() -> dict[tuple[Fraction, int], Response]:
+    rows = json.loads(TABLES.read_text())["tables"]
+    return {(Fraction(row["epsilon"]), row["bits"]): parse_response(_whole(row)) for row in rows}
+
+
+def _whole(half: Mapping[str, Any]) -> dict[str, object]:
+    """Return a ready table, of which the file holds half: the other is its mirror image."""
+    rows, outputs = half["weights"], half["outputs"]
+    mirrored = [row[::-1] for row in reversed(rows)]
+    has_middle = rows[-1] == mirrored[0]
+    return {
+        "weights": rows + mirrored[has_middle:],
+        "outputs": [-y for y in reversed(outputs)] + outputs,
+        "scale": half["scale"],
+    }

@@ -9,10 +9,9 @@ from edge_ldp.checks import exact_integer, iterable, taking
 from edge_ldp.device import oracle
 from edge_ldp.device.channel import MAX_SIZE
 from edge_ldp.device.errors import ParameterError
-from edge_ldp.mechanisms.fields import integer
+from edge_ldp.mechanisms.base import integer
 from edge_ldp.oracles.base import Tree, checked
-from edge_ldp.oracles.hashing import Olh, hash_range
-from edge_ldp.oracles.support import Grr
+from edge_ldp.oracles.support import Grr, Olh, hash_range
 from edge_ldp.ratio import Epsilon, Ratio, floor_ratio
 
 PADDING = -1  # ends a report shorter than others where rows must have one length

@@ -5,11 +5,9 @@ from collections.abc import Mapping
 from edge_ldp.checks import mapping, taking
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.oracles.base import Oracle
-from edge_ldp.oracles.haar import HaarHrr
-from edge_ldp.oracles.hadamard import Hrr
-from edge_ldp.oracles.hashing import Olh
+from edge_ldp.oracles.hadamard import HaarHrr, Hrr
 from edge_ldp.oracles.hierarchy import Hierarchy
-from edge_ldp.oracles.support import Grr
+from edge_ldp.oracles.support import Grr, Olh
 from edge_ldp.oracles.unary import Oue
 
 KINDS: dict[str, type[Oracle]] = {

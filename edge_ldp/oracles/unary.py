@@ -7,7 +7,7 @@ from typing import Self
 from edge_ldp.checks import exact_integer, iterable, taking
 from edge_ldp.device import oracle
 from edge_ldp.device.errors import ParameterError
-from edge_ldp.mechanisms.fields import integer, integers
+from edge_ldp.mechanisms.base import integer, integers
 from edge_ldp.oracles.base import checked
 from edge_ldp.oracles.support import Support
 from edge_ldp.ratio import Epsilon, floor_ratio

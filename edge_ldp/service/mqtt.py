@@ -16,8 +16,13 @@ import paho.mqtt.client as paho
 from paho.mqtt.reasoncodes import ReasonCode
 
 from edge_ldp.service.broker import Broker, LinkLostError, Message, RefusedError, TooBigError
-from edge_ldp.service.mqtt_client import connect_client, make_client, packet_bytes
-from edge_ldp.service.mqtt_socket import Inbox, LoopSocket
+from edge_ldp.service.mqtt_socket import (
+    Inbox,
+    LoopSocket,
+    connect_client,
+    make_client,
+    packet_bytes,
+)
 from edge_ldp.service.tls import reason_of, valid_until
 
 __all__ = [

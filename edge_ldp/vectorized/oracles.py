@@ -18,14 +18,14 @@ from edge_ldp.device.errors import ParameterError
 from edge_ldp.device.oracle import Grr, HaarHrr, Hierarchy, Hrr, Olh, Oue
 from edge_ldp.entropy import Checked
 from edge_ldp.oracles.hierarchy import PADDING
-from edge_ldp.vectorized.draws import Words, over_limit, sample_many
+from edge_ldp.vectorized.perturb import Words, over_limit, sample_many
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from edge_ldp.device.draw import Entropy
     from edge_ldp.oracles import Oracle
-    from edge_ldp.vectorized.draws import WordArray
+    from edge_ldp.vectorized.perturb import WordArray
 
     Ints = NDArray[np.int64]
     Refused = NDArray[np.bool_]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from edge_ldp.checks import SUPPORTS, taking
 from edge_ldp.estimate.density import Density, category_edges, density
-from edge_ldp.estimate.norm_sub import norm_sub
+from edge_ldp.estimate.pure import norm_sub
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -14,8 +14,7 @@ from edge_ldp.checks import finite, integer_in, iterable, kept, taking
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.errors import CountsError, NoReportsError
 from edge_ldp.estimate.density import Density, category_edges, density
-from edge_ldp.estimate.norm_sub import norm_sub
-from edge_ldp.estimate.pure import MAX_REPORTS, integer_counts
+from edge_ldp.estimate.pure import MAX_REPORTS, integer_counts, norm_sub
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

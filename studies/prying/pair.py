@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from edge_ldp import Hybrid, SquareWave, Tuned
-from edge_ldp.mechanisms.responses import Response
+from edge_ldp.mechanisms.tuned import Response
 from edge_ldp.protocol.plan_bounds import PlanBounds, information, least_theta
 from studies.prying.attacker import RATIO, admitted
 

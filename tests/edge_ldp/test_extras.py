@@ -61,7 +61,7 @@ def refused(ask: Callable[[], object]) -> str:
 def test_without_an_extra_each_message_tells_both_ways(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("psycopg", "edge_ldp.service.keys", "pyarrow"):
+    for module in ("psycopg", "aggregator.plans.keys", "pyarrow"):
         monkeypatch.setitem(sys.modules, module, None)
     config = make_config(tmp_path / "a.db")
     signing = replace(config, plans=replace(config.plans, signing_key_file="plan.key"))

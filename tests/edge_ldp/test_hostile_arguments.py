@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import edge_ldp
+from aggregator.plans.keys import KeyFileError
 from edge_ldp import EdgeLdpError, ParameterError, SquareWave, WireError
 from edge_ldp.continual import Tops
 from edge_ldp.entropy import StuckEntropyError
@@ -20,7 +21,6 @@ from edge_ldp.errors import CountsError, NoReportsError, RowError
 from edge_ldp.estimate import auto, ems
 from edge_ldp.protocol.strict_json import MessageError
 from edge_ldp.service.broker import LinkLostError, RefusedError, TooBigError
-from edge_ldp.service.keys import KeyFileError
 from edge_ldp.service.typed_table import TableError
 from edge_ldp.sums import CodeCounts, Epoch, estimate_mean, surveys_of
 from edge_ldp.threshold import choose_threshold

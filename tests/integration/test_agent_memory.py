@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from agent.state.place import left_path
+from aggregator.plans.keys import make_key, read_signer
 from edge_ldp.protocol.released import FIRST_SUMS_KEY
-from edge_ldp.service.keys import make_key, read_signer
 from firmware_stubs.meters.products import TWINS
 from tests.agent.ports.test_sources import twin_at
 from tests.agent.samples import make_plan

@@ -17,9 +17,9 @@ from agent.commands.live import try_all
 from agent.config import AgentConfig, parse_config
 from agent.meters.section import MeterTable
 from agent.running.health_file import forget_health, note_health
+from aggregator.plans.keys import make_key, read_signer
 from edge_ldp.service.broker import Broker, LinkLostError, RefusedError
 from edge_ldp.service.clock import Clock
-from edge_ldp.service.keys import make_key, read_signer
 from edge_ldp.service.mqtt import open_link
 from edge_ldp.service.trial import Finding
 from edge_ldp.service.verify import keyring

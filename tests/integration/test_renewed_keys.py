@@ -9,10 +9,10 @@ import pytest
 
 from agent.state.journal import Journal
 from aggregator.main import main
+from aggregator.plans.keys import make_key, read_signer
 from aggregator.store.sqlite.reader import SqliteReader
 from edge_ldp.protocol.messages import topic
 from edge_ldp.protocol.signing import key_id, unwrap
-from edge_ldp.service.keys import make_key, read_signer
 from edge_ldp.service.mqtt import Broker, open_link
 from tests.agent.samples import FLEET
 from tests.integration.agent_bench import Agent, fast_clock, playing, until

@@ -22,13 +22,13 @@ from aggregator.config import load_config, read_password
 from aggregator.counting.refusals import Rules
 from aggregator.intake.intake import commit
 from aggregator.main import main
+from aggregator.plans.keys import read_signer
 from aggregator.running.service import make_broker
 from aggregator.store.opening import open_store
 from edge_ldp.protocol.invitation import parse_invitation
 from edge_ldp.protocol.messages import Status, topic
 from edge_ldp.protocol.plan import parse_plan
 from edge_ldp.protocol.signing import Keyring
-from edge_ldp.service.keys import read_signer
 from edge_ldp.service.mqtt import Broker, LinkLostError, Message, RefusedError, open_link
 from edge_ldp.service.tls import shown_until
 from edge_ldp.service.verify import verify

@@ -30,7 +30,7 @@ DATA_FOLDERS = {
     "firmware_stubs": ("data",),
     "studies": ("data",),
 }
-LIBRARY_BYTES = 380_000
+LIBRARY_BYTES = 330_000
 OFFLINE = ("--quiet", "--no-index", "--no-deps", "--disable-pip-version-check")
 
 

@@ -21,8 +21,7 @@ from edge_ldp.arguments import epsilon_given, port_number, whole_number
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.protocol.invitation import Invitation, InvitedStream
 from edge_ldp.protocol.messages import check_name
-from edge_ldp.service.broker import Broker
-from edge_ldp.service.broker_table import LOOPBACK
+from edge_ldp.service.broker import LOOPBACK, Broker
 from edge_ldp.service.trial import own_name
 
 PREFERRED = ("power", "apparent_power", "energy_import")

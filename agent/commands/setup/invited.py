@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from agent.config.doubts import span_w
 from edge_ldp.protocol.invitation import Invitation
-from edge_ldp.service.broker_table import LOOPBACK
+from edge_ldp.service.broker import LOOPBACK
 
 USUAL_FUSE_W = 43_470
 """Where the owner states none: 3 × 63 A at 230 V. A wider span hides one value better."""

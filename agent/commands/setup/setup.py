@@ -32,12 +32,12 @@ from agent.commands.setup.written import (
 from agent.config import AgentConfig, load_config, parse_config
 from agent.config.doubts import doubts_of
 from agent.errors import ConfigError, StorageError
+from agent.home_time import home_time
 from agent.state.place import doubt_of_place
 from agent.state.state_file import refuse_place
 from edge_ldp.arguments import whole_number
 from edge_ldp.protocol.invitation import Invitation, parse_invitation
 from edge_ldp.protocol.strict_json import MAX_BYTES, MessageError
-from edge_ldp.service.home_time import home_time
 
 EXIT_NO_METER = 3
 UNIT = Path("/etc/systemd/system/edge-ldp-agent.service")

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from edge_ldp.estimate.olh import olh_counts
-from edge_ldp.estimate.pure import supports
+from edge_ldp.estimate.pure import olh_counts, supports
 from edge_ldp.oracles import Grr, HaarHrr, Hierarchy, Olh, Oue
 from edge_ldp.vectorized import perturb_oracle_many
 

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from aggregator.plans.keys import make_key, read_signer
 from edge_ldp.device.frame import decode
 from edge_ldp.protocol.messages import Receipt, StreamReceipt, StreamStatus, parse_status
 from edge_ldp.protocol.signing import RECEIPT_CONTEXT, Signer
 from edge_ldp.protocol.strict_json import MessageError
-from edge_ldp.service.keys import make_key, read_signer
 from edge_ldp.service.verify import keyring
 from tests.agent.samples import DEVICE, SLOT_S, T0, StillClock, make_plan
 from tests.agent.state.device_bench import Bench, receipt, restored, saved

@@ -14,8 +14,8 @@ from msgspec import convert
 
 from aggregator.answers.dossier import DossierAnswer, dossier_text
 from aggregator.commands.dossier import main
+from aggregator.plans.keys import make_key
 from edge_ldp.mechanisms import Mechanism, from_plan
-from edge_ldp.service.keys import make_key
 from edge_ldp.version import __version__
 from tests.aggregator.console.small_fleet import add_plans, add_reports, make_fleet
 from tests.processes import run_told

@@ -15,7 +15,7 @@ from typing import Any
 import httpx
 
 from aggregator.enrolment.tokens import Tokens
-from edge_ldp.service.keys import make_key
+from aggregator.plans.keys import make_key
 from tests import needs
 from tests.aggregator.console.small_fleet import (
     Fleet,

@@ -9,6 +9,7 @@ import pytest
 
 from aggregator.config import ConfigError, PlansTable
 from aggregator.plans import planner
+from aggregator.plans.keys import make_key, read_signer
 from aggregator.plans.publisher import PlanPublisher
 from aggregator.plans.signing import PlanSeal, read_seal
 from aggregator.store.sqlite.store import SqliteStore
@@ -17,7 +18,6 @@ from edge_ldp.protocol.plan import parse_plan
 from edge_ldp.protocol.signing import MAGIC
 from edge_ldp.protocol.strict_json import MessageError
 from edge_ldp.service.clock import Clock
-from edge_ldp.service.keys import make_key, read_signer
 from edge_ldp.service.verify import keyring
 from tests.aggregator.fakes import FakeLink, make_config, until
 

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edge_ldp.certify.bounds import STEPS, below_exp, ceil_to, log_above, margin_below
-from edge_ldp.ratio import floor_ratio
+from edge_ldp.ratio import STEPS, below_exp, ceil_to, floor_ratio, log_above, margin_below
 
 EPSILONS = ["0.0000153", "1e-3", "0.01", "0.1", "0.5", "1", "2", "4", "8", "32", "1/3"]
 

@@ -3,8 +3,7 @@ import pytest
 import scipy
 
 from edge_ldp.errors import CountsError
-from edge_ldp.estimate.admm import CAPPED, hh_admm, nearest
-from edge_ldp.estimate.hierarchy import FrequencyTree, regular_tree
+from edge_ldp.estimate.hierarchy import CAPPED, FrequencyTree, hh_admm, nearest, regular_tree
 from edge_ldp.estimate.pure import Supports, supports
 from tests.edge_ldp.estimate.test_hierarchy import below, exact_levels
 

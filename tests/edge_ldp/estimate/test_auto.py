@@ -3,8 +3,7 @@ import pytest
 
 from edge_ldp import SquareWave
 from edge_ldp.errors import NoReportsError
-from edge_ldp.estimate.auto import auto
-from edge_ldp.estimate.held_out import held_out
+from edge_ldp.estimate.held_out import auto, held_out
 from edge_ldp.estimate.operator import operator_of
 
 WAVE = SquareWave(epsilon=2, low=0, high=255, size=256)

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edge_ldp.estimate.norm_sub import norm_sub
+from edge_ldp.estimate.pure import norm_sub
 
 NUMBERS = st.lists(st.floats(-5, 5), min_size=1, max_size=12)
 

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from edge_ldp.errors import CountsError
-from edge_ldp.estimate import olh
-from edge_ldp.estimate.olh import PRIME, olh_counts
+from edge_ldp.estimate import pure
+from edge_ldp.estimate.pure import PRIME, olh_counts
 
 
 def reports(n: int, g: int, seed: int = 0) -> np.ndarray:
@@ -27,7 +27,7 @@ def test_they_are_the_hashes_one_by_one(g: int) -> None:
 def test_blocks_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
     given = reports(1000, 3)
     whole = olh_counts(given, 20, 3)
-    monkeypatch.setattr(olh, "_BLOCK", 64)
+    monkeypatch.setattr(pure, "_BLOCK", 64)
     np.testing.assert_array_equal(olh_counts(given, 20, 3), whole)
     assert olh_counts(given[:0], 2, 3).tolist() == [0, 0]
 

@@ -11,10 +11,9 @@ from edge_ldp.device.channel import wave
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.device.randomizer import BUCKETS
 from edge_ldp.device.table import table
-from edge_ldp.estimate.branches import Convolved, Transformed, branch_of
-from edge_ldp.estimate.operator import operator_of
+from edge_ldp.estimate.operator import Convolved, Transformed, branch_of, operator_of
 from edge_ldp.mechanisms import GeneralWave, Tuned
-from edge_ldp.mechanisms.responses import Response
+from edge_ldp.mechanisms.tuned import Response
 from edge_ldp.mechanisms.waved import Waved
 from tests.edge_ldp.estimate.dense import exact_matrix, wave_matrix
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from edge_ldp import GeneralWave, ParameterError, SquareWave, from_plan
-from edge_ldp.mechanisms.general_wave import trapezoid
+from edge_ldp.mechanisms.waved import trapezoid
 from edge_ldp.ratio import Ratio, floor_ratio
 
 TOPS = ["0", "0.2", "0.4", "0.6", "0.8", "1"]  # [SW] §6.4; 0 is the triangle, 1 the square

@@ -14,10 +14,9 @@ from edge_ldp.device.errors import ParameterError
 from edge_ldp.device.oracle import level_sizes
 from edge_ldp.oracles import Grr, HaarHrr, Hierarchy, Hrr, Olh, Oracle, Oue
 from edge_ldp.oracles.base import Tree
-from edge_ldp.oracles.haar import halved
-from edge_ldp.oracles.hashing import collision
+from edge_ldp.oracles.hadamard import halved
 from edge_ldp.oracles.hierarchy import PADDING
-from edge_ldp.oracles.support import Support
+from edge_ldp.oracles.support import Support, collision
 from tests.edge_ldp.laws import draw_from
 from tests.edge_ldp.oracles.small import (
     REAL,

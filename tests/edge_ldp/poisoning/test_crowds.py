@@ -6,7 +6,7 @@ import pytest
 from edge_ldp import Hybrid, Mechanism, SquareWave
 from edge_ldp.estimate.operator import operator_of
 from edge_ldp.mechanisms import GeneralWave, Tuned
-from edge_ldp.mechanisms.responses import Response
+from edge_ldp.mechanisms.tuned import Response
 
 MECHANISMS: list[Mechanism] = [
     Hybrid(epsilon=1, low=0, high=60, size=16),

@@ -14,8 +14,14 @@ from typing import Any, Protocol, cast
 import pytest
 
 from edge_ldp.service.mqtt import Broker, Link, LinkLostError, Message, RefusedError, open_link
-from edge_ldp.service.mqtt_client import MAX_PACKET_BYTES, make_client
-from edge_ldp.service.mqtt_socket import INBOX_LIMIT, READ_BURST, Inbox, LoopSocket
+from edge_ldp.service.mqtt_socket import (
+    INBOX_LIMIT,
+    MAX_PACKET_BYTES,
+    READ_BURST,
+    Inbox,
+    LoopSocket,
+    make_client,
+)
 from tests import needs
 from tests.aggregator.fakes import until
 from tests.integration.conftest import HOST, OPEN, RealBroker, broker, free_port, make_broker

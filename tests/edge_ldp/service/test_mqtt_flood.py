@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from edge_ldp.service.mqtt import LinkLostError, open_link
-from edge_ldp.service.mqtt_client import MAX_PACKET_BYTES
-from edge_ldp.service.mqtt_socket import INBOX_BYTES, READ_BURST
+from edge_ldp.service.mqtt_socket import INBOX_BYTES, MAX_PACKET_BYTES, READ_BURST
 from tests.edge_ldp.service.test_mqtt import PROTOCOLS, broker_at
 from tests.integration.certificates import Authority
 from tests.integration.conftest import OPEN, RealBroker, broker, make_broker

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from edge_ldp.device.oracle import PRIME as DEVICE_PRIME
-from edge_ldp.estimate.olh import PRIME, olh_counts
-from edge_ldp.estimate.pure import supports
+from edge_ldp.estimate.pure import PRIME, olh_counts, supports
 from edge_ldp.oracles import Grr, HaarHrr, Olh, Oracle, Oue
 from studies.baselines.haar import haar_frequencies
 

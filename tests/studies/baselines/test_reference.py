@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from edge_ldp.estimate import Density, em, ems
-from edge_ldp.estimate.admm import hh_admm
 from edge_ldp.estimate.density import density
-from edge_ldp.estimate.hierarchy import hh_levels
+from edge_ldp.estimate.hierarchy import hh_admm, hh_levels
 from studies.baselines.continuous import continuous_wave
 from studies.baselines.haar import haar_frequencies
 from studies.evaluate import Masses, ks, quantile_error, range_error, w1

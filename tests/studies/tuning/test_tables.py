@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from edge_ldp.device.errors import EdgeLdpError, ParameterError
 from edge_ldp.mechanisms import Hybrid, Response, Tuned
-from edge_ldp.mechanisms.responses import ready_response
+from edge_ldp.mechanisms.tuned import ready_response
 from edge_ldp.ratio import Ratio, floor_ratio
 from studies.tuning import tables as tuning
 from studies.tuning.programme import DualPoint, programme

@@ -1,4 +1,4 @@
-"""Ed25519 keys on disk, and signing with them; `verify` beside it checks (both: extra `sign`).
+"""Ed25519 keys on disk, and signing with them; `edge_ldp.service.verify` checks (extra `sign`).
 
 A private key is a PEM file of mode 0600, as `openssl genpkey -algorithm ed25519` writes it; a
 public key is 64 hexadecimal digits in a configuration. Only who has keys configured imports this.

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from edge_ldp.service.home_time import home_time
+from agent.home_time import home_time
 
 BERLIN = "CET-1CEST,M3.5.0,M10.5.0/3"  # needs no table of zones
 

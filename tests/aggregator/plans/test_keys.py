@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from aggregator.plans.keys import KeyFileError, make_key, read_signer
 from edge_ldp.cli import main
 from edge_ldp.extras import pip_install
 from edge_ldp.protocol.signing import key_id, signed_bytes
 from edge_ldp.protocol.strict_json import MessageError
-from edge_ldp.service.keys import KeyFileError, make_key, read_signer
 from edge_ldp.service.verify import keyring, verify
 from tests import needs
 from tests.processes import run_told
@@ -140,4 +140,4 @@ def test_without_the_extra_the_command_says_which_one_is_missing() -> None:
     )
     done = run_told([sys.executable, "-c", code])
     assert done.returncode == 2
-    assert done.stderr.endswith(f": {pip_install('edge-ldp[sign]')}\n")
+    assert done.stderr.endswith(f": {pip_install('edge-ldp-aggregator[sign]')}\n")
