@@ -146,7 +146,7 @@ ROOMS = {
         "codes out, plans and receipts in",
         "edge_ldp/device edge_ldp/protocol edge_ldp/service agent/config agent/claims agent/state"
         f" {BASE}",
-        io="plan_queue.py uplink.py",
+        io="incoming.py plan_queue.py uplink.py",
     ),
     "agent/tap": Room(
         "raw readings for the household's own broker and readers",

@@ -15,25 +15,19 @@ from agent.claims.batches import Key, Named
 from agent.config import AgentConfig
 from agent.link import outgoing
 from agent.link.bucket import Bucket
+from agent.link.incoming import Incoming
 from agent.link.outlet import Outlet
-from agent.link.plan_queue import HeardMonth, PlanQueue, ReceiptQueue
+from agent.link.plan_queue import HeardMonth
 from agent.link.trouble import (
-    NO_RECEIPT,
-    NOT_COUNTED,
     Audience,
     LinkTrouble,
     LogLimit,
-    Presences,
-    Receipts,
 )
 from agent.state.device import Device
 from edge_ldp.entropy import system_draw
-from edge_ldp.protocol.messages import Status, name_in_topic, parse_status, topic
-from edge_ldp.protocol.presence import parse_presence
-from edge_ldp.protocol.strict_json import MessageError
+from edge_ldp.protocol.messages import Status, topic
 from edge_ldp.service.backoff import JITTER_STEPS, backoff_s, unhurried
 from edge_ldp.service.clock import Clock
-from edge_ldp.service.health import OK
 from edge_ldp.service.mqtt import (
     Broker,
     Link,
@@ -64,30 +58,27 @@ class Uplink:
     """One device's way to its aggregator; `wake()` it to send. `draw(n)`: 0..n-1, for waits."""
 
     def __init__(
-        self, config: AgentConfig, device: Device, clock: Clock, password: str | None,
+        self,
+        config: AgentConfig,
+        device: Device,
+        clock: Clock,
+        password: str | None,
         draw: Callable[[int], int] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._fleet, self._id = config.device.fleet, config.device.id
         names = [s.name for s in config.local_streams if config.mode == "local"]
         self._plan_topics = [topic(self._fleet, "plan", name) for name in names]
         self._sending = config.sending
         self._drain = Bucket(config.sending.batches_per_s, DRAIN_AT_ONCE)
         self._reads = Bucket(READS_PER_S, READS_AT_ONCE)
-        self._plans = PlanQueue()
-        self.month = HeardMonth(config, clock.now)
-        self._heard = ReceiptQueue()
+        self._incoming = Incoming(config, device, clock, self._log_once, self.wake)
         self._changed = asyncio.Event()
         self._trouble = LinkTrouble(self._fleet, self._id)
         self._peer: tuple[str, int] | None = None
         self._was_up = False
         self._has_looked_back = False
-        self._receipts = Receipts()
-        self._is_receipt_new = False
-        self._presences = Presences()
-        self._audience = Audience()
         self._refused = ""  # topics, if that is why the last link ended
         self._up_s: float | None = None  # since when there is a link; all in monotonic time
-        self._receipt_s: float | None = None  # when the last receipt came
         self._device = device
         self._clock = clock
         self._broker = _broker(config, password)
@@ -120,20 +111,19 @@ class Uplink:
     @property
     def health(self) -> str:
         """`ok`, or `degraded:` and the one thing that is wrong with this link."""
-        if self._link is None:
-            return self._trouble.health
-        if self._receipts.are_late(self._clock.monotonic(), self._sending.receipt_interval_s):
-            return NO_RECEIPT
-        if self._receipt_s is not None and self._device.delivery.is_uncounted:
-            return NOT_COUNTED
-        return self._audience.health or OK
+        return self._trouble.health if self._link is None else self._incoming.health
+
+    @property
+    def month(self) -> HeardMonth:
+        """The fleet's word on this home's group."""
+        return self._incoming.month
 
     @property
     def ages(self) -> dict[str, int | None]:
         """Seconds since the link came up and the last receipt came; None: down, or none came."""
         since = {
             "link_s": self._up_s if self._link is not None else None,
-            "receipt_s": self._receipt_s,
+            "receipt_s": self._incoming.receipt_s,
         }
         now_s = self._clock.monotonic()
         return {
@@ -144,11 +134,12 @@ class Uplink:
     def reconfigure(self, config: AgentConfig, password: str | None) -> None:
         """Go by another configuration of the same device: at once, by a new link if need be."""
         self._sending = config.sending
+        self._incoming.interval_s = config.sending.receipt_interval_s
         self._drain = Bucket(config.sending.batches_per_s, DRAIN_AT_ONCE)
         broker = _broker(config, password)
         if broker != self._broker:
             self._broker = broker
-            self._audience = Audience()
+            self._incoming.audience = Audience()
             self._changed.set()
 
     def renew(self) -> None:
@@ -221,15 +212,15 @@ class Uplink:
                 self._device.limit_frames(link.max_packet - empty)
             self._log_once(f"broker {self._broker.endpoint}: connected, MQTT {link.protocol}")
             for message in link.receive_ready(READS_AT_ONCE):  # a receipt may tell of a rollback
-                self._handle(message)
-            self._take_receipts()
+                self._incoming.handle(message)
+            self._incoming.take_receipts()
             self._device.pack_waiting()
             async with task_group() as tasks:
                 tasks.create_task(self._receive(link), name="receive")
                 tasks.create_task(self._send(link), name="send")
                 tasks.create_task(self._tell(link), name="tell")
                 tasks.create_task(self._weigh_plans(link), name="plans")
-                tasks.create_task(self._weigh_receipts(), name="receipts")
+                tasks.create_task(self._incoming.weigh_receipts(), name="receipts")
                 tasks.create_task(self._until_changed(), name="changed")
         except* (LinkLostError, RefusedError) as group:
             ends += _leaves(group)
@@ -254,7 +245,7 @@ class Uplink:
             await link.subscribe([self._topic("status")])
             await link.unsubscribe(self._topic("status"))
         for message in link.receive_ready(READS_AT_ONCE):
-            self._handle(message)
+            self._incoming.handle(message)
 
     async def _receive(self, link: Link) -> None:
         """Take messages, a flood of them no faster than a device can: the broker holds the rest."""
@@ -263,73 +254,17 @@ class Uplink:
             wait_s = self._reads.take(asyncio.get_running_loop().time())
             if wait_s:
                 await asyncio.sleep(wait_s)
-            self._handle(message)
-
-    def _handle(self, message: Message) -> None:
-        name = name_in_topic(self._fleet, "plan", message.topic)
-        if name is not None:
-            self._plans.put(name, message.payload)
-        elif message.topic == self._topic("receipt"):
-            self._heard.put(message)
-        elif (name := name_in_topic(self._fleet, "presence", message.topic)) is not None:
-            self._handle_presence(name, message)
-        elif message.topic in self.month.topics:
-            self.month.hear(message.payload)
-        elif message.topic == self._topic("status") and message.retain:
-            with suppress(MessageError):  # not from this program, so it proves nothing
-                self._device.accept_own_status(parse_status(message.payload))
+            self._incoming.handle(message)
 
     async def _weigh_plans(self, link: Link) -> None:
         while True:
-            name, payload = await self._plans.get()
+            name, payload = await self._incoming.plans.get()
             if self._device.accept_plan(name, payload) not in ("same", "held"):
                 await self._publish_status(link, "online")
 
     async def _until_changed(self) -> None:
         await self._changed.wait()
         raise LinkLostError(self._broker.endpoint, "left: the configuration changed")
-
-    async def _weigh_receipts(self) -> None:
-        while True:
-            await self._clock.sleep(await self._heard.due(self._clock.monotonic))
-            self._take_receipts()
-
-    def _take_receipts(self) -> None:
-        """Take the receipts that may be looked at now, the oldest first."""
-        while (message := self._heard.take(self._clock.monotonic())) is not None:
-            self._handle_receipt(message)
-
-    def _handle_receipt(self, message: Message) -> None:
-        try:
-            receipt = self._device.read_receipt(message.payload)
-        except MessageError as exc:
-            self._log_once(f"receipt ignored: {exc}", logging.WARNING)
-            return
-        if receipt is None:
-            return
-        covered = self._device.accept_receipt(receipt, is_live=not message.retain)
-        self._receipts.arrived()
-        self._is_receipt_new = bool(receipt.store)  # version 2: from who takes several batches
-        self._device.delivery.several = self._presences.several or self._is_receipt_new
-        if not message.retain:  # an aggregator is there now, and answers a status
-            self._audience.note(self._topic("status"), has_listener=True)
-        if covered:
-            for kind in ("report", "stream"):
-                self._audience.note(self._topic(kind), has_listener=True)
-        self._receipt_s = self._clock.monotonic()
-        if self.health == NOT_COUNTED:
-            self._log_once(NOT_COUNTED, logging.WARNING)
-        self.wake()
-
-    def _handle_presence(self, name: str, message: Message) -> None:
-        try:
-            presence = parse_presence(message.payload)
-        except MessageError:
-            return
-        delivery = self._device.delivery
-        if self._presences.heard(name, presence):
-            delivery.met(self._clock.monotonic(), self._sending.receipt_interval_s)
-        delivery.several = self._presences.several or self._is_receipt_new
 
     async def _send(self, link: Link) -> None:
         while True:
@@ -359,7 +294,7 @@ class Uplink:
         finally:
             if acknowledged:
                 delivery.acknowledged(first, self._clock.monotonic())
-                self._receipts.sent(self._clock.monotonic())
+                self._incoming.receipts.sent(self._clock.monotonic())
             else:
                 delivery.failed(first)
 
@@ -406,7 +341,7 @@ class Uplink:
     async def _publish(self, link: Link, message: outgoing.Outgoing) -> None:
         """Send; say it once when the broker has nobody to hand it to."""
         has_listener = await Outlet(link).send(message)
-        if self._audience.note(message.topic, has_listener=has_listener):
+        if self._incoming.audience.note(message.topic, has_listener=has_listener):
             log.warning(
                 "broker %s: nobody listens to %s: does the aggregator run, with this fleet's name "
                 "and the right to read it? reports are kept",
