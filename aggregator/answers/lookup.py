@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from aggregator.answers.completeness import DeviceAccount, Sums, stream_name
 from aggregator.answers.crowds import supposed
+from aggregator.answers.fleet.completeness import DeviceAccount, Sums, stream_name
 from aggregator.answers.query import WHOLE, Facts, first_streamed, part_of
 from aggregator.counting.classes import Weights, unweighted
 from aggregator.counting.reporters import NOBODY

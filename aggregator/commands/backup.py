@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import convert
 
-from aggregator.answers.changes import RestoredStore, WrittenBackup
+from aggregator.answers.fleet.changes import RestoredStore, WrittenBackup
 from aggregator.commands.asking import Shown, add_command
 from aggregator.commands.common import make_clock, order, refuse_own
 from aggregator.config import ConfigError, load_config

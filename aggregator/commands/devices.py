@@ -8,14 +8,14 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aggregator.answers.changes import (
+from aggregator.answers.fleet.changes import (
     ChangedDevices,
     ErasedDevice,
     ErasedDevices,
     RenamedDevice,
     erased_text,
 )
-from aggregator.answers.device_view import (
+from aggregator.answers.fleet.device_view import (
     DevicesAnswer,
     GroupsAnswer,
     devices_answer,
@@ -24,7 +24,7 @@ from aggregator.answers.device_view import (
     groups_text,
     page_of,
 )
-from aggregator.answers.fleet import is_silent
+from aggregator.answers.fleet.status import is_silent
 from aggregator.archive.directory import replace_file
 from aggregator.commands import invite
 from aggregator.commands.asking import Shown, add_command, add_question

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import asdict
 
-from aggregator.answers.changes import ExportedAnswers
 from aggregator.answers.curve_answer import CurveAnswer
+from aggregator.answers.fleet.changes import ExportedAnswers
 from aggregator.answers.local_time import Spans
 from aggregator.answers.sums_answer import LOCAL, read_sums_answer
 from aggregator.commands.asking import Shown, add_command

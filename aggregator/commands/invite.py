@@ -7,7 +7,7 @@ from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from aggregator.answers.changes import EndedInvitations, InvitedDevice, InvitedDevices
+from aggregator.answers.fleet.changes import EndedInvitations, InvitedDevice, InvitedDevices
 from aggregator.answers.units import clock_text
 from aggregator.commands.asking import Shown, add_command
 from aggregator.commands.common import changing, make_clock, names, read_text

@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aggregator.answers.changes import MovedStore
+from aggregator.answers.fleet.changes import MovedStore
 from aggregator.archive.directory import open_spool
 from aggregator.commands.asking import Shown, add_command
 from aggregator.commands.common import order

@@ -13,14 +13,6 @@ from aggregator.answers.announcement import (
     announced_text,
     announcements,
 )
-from aggregator.answers.audit import AuditAnswer, audit_text, read_audit
-from aggregator.answers.check_view import CheckAnswer, TriedPart, check_answer, check_text
-from aggregator.answers.completeness import (
-    AccountAnswer,
-    account_answer,
-    account_text,
-    is_incomplete,
-)
 from aggregator.answers.curated_view import (
     GROUPS,
     ReleasedAnswer,
@@ -28,10 +20,19 @@ from aggregator.answers.curated_view import (
     released_csv,
     released_text,
 )
-from aggregator.answers.fleet import StatusAnswer, read_status
+from aggregator.answers.fleet.audit import AuditAnswer, audit_text, read_audit
+from aggregator.answers.fleet.check_view import CheckAnswer, TriedPart, check_answer, check_text
+from aggregator.answers.fleet.completeness import (
+    AccountAnswer,
+    account_answer,
+    account_text,
+    is_incomplete,
+)
+from aggregator.answers.fleet.status import read_status
+from aggregator.answers.fleet.status_answer import StatusAnswer
+from aggregator.answers.fleet.status_text import status_text, worker_text
 from aggregator.answers.lookup import read_account, read_plans, read_revisions
 from aggregator.answers.plan_view import ThetaAnswer, theta_answer, theta_text
-from aggregator.answers.status_text import status_text, worker_text
 from aggregator.commands.asking import Shown, add_command, add_question
 from aggregator.commands.common import (
     EXIT_IDLE,
@@ -57,7 +58,7 @@ EXACT = "each device's own numbers, too: they tell who reported when"
 if TYPE_CHECKING:
     import argparse
 
-    from aggregator.answers.completeness import AccountRow
+    from aggregator.answers.fleet.completeness import AccountRow
     from aggregator.commands.asking import Commands
     from aggregator.config import AggregatorConfig
     from aggregator.store.contract import Reader

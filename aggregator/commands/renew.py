@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aggregator.answers.changes import RenewedCertificates
+from aggregator.answers.fleet.changes import RenewedCertificates
 from aggregator.commands.asking import Shown, add_command
 from aggregator.commands.common import changing
 from aggregator.commands.invite import RELOAD

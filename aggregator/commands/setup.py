@@ -14,8 +14,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aggregator.answers.changes import WrittenFleet
-from aggregator.answers.check_view import check_answer
+from aggregator.answers.fleet.changes import WrittenFleet
+from aggregator.answers.fleet.check_view import check_answer
 from aggregator.answers.local_time import offset_s
 from aggregator.commands.asking import Shown, add_command
 from aggregator.commands.common import order, warn

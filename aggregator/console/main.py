@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 import uvicorn
 
-from aggregator.answers.changes import ConsoleToken, ConsoleTokens
+from aggregator.answers.fleet.changes import ConsoleToken, ConsoleTokens
 from aggregator.answers.units import clock_text, text_table
 from aggregator.commands.asking import Shown, add_command
 from aggregator.commands.common import EXIT_CONFIG, ended, fail

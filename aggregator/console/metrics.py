@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import asdict
 
-from aggregator.answers.alarms import ALARMS, SEVERITIES
-from aggregator.answers.fleet import COLUMNS
+from aggregator.answers.fleet.alarms import ALARMS, SEVERITIES
+from aggregator.answers.fleet.status import COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from aggregator.answers.fleet import FleetSummary
+    from aggregator.answers.fleet.status_answer import FleetSummary
 
     Family = tuple[str, str, Mapping[str, float]]
 

@@ -10,20 +10,14 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import asdict, replace
 
-from aggregator.answers.audit import AuditEntry, orders, read_audit
-from aggregator.answers.check_view import CheckAnswer, check_answer
 from aggregator.answers.crowds import MOVED
 from aggregator.answers.curated_view import read_streams
-from aggregator.answers.device_view import GroupSize
 from aggregator.answers.dossier import DossierAnswer, dossier_answer
-from aggregator.answers.fleet import (
-    DayCounts,
-    FleetSummary,
-    ShownDevice,
-    fortnight,
-    read_summary,
-    shown_device,
-)
+from aggregator.answers.fleet.audit import AuditEntry, orders, read_audit
+from aggregator.answers.fleet.check_view import CheckAnswer, check_answer
+from aggregator.answers.fleet.device_view import GroupSize
+from aggregator.answers.fleet.status import fortnight, read_summary, shown_device
+from aggregator.answers.fleet.status_answer import DayCounts, FleetSummary, ShownDevice
 from aggregator.answers.local_time import LENGTHS, Spans
 from aggregator.answers.lookup import newest_plan, read_plans, read_revisions
 from aggregator.answers.parts import AnswerPart

@@ -31,10 +31,10 @@ from starlette.responses import (
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from aggregator.answers.alarms import STEP_S, Lately, alarms, worst_first
 from aggregator.answers.dossier import DossierAnswer, dossier_parts
-from aggregator.answers.fleet import FleetSummary
-from aggregator.answers.status_text import beat_ages
+from aggregator.answers.fleet.alarms import STEP_S, Lately, alarms, worst_first
+from aggregator.answers.fleet.status_answer import FleetSummary
+from aggregator.answers.fleet.status_text import beat_ages
 from aggregator.answers.units import age_text, clock_text
 from aggregator.commands.common import EXIT_CONFIG, EXIT_NOTHING, EXIT_STORE
 from aggregator.console.answering import EXIT_BUSY

@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import to_builtins
 
 from agent.state.journal import Journal
-from aggregator.answers.completeness import stream_places
+from aggregator.answers.fleet.completeness import stream_places
 from aggregator.counting.records import Record
 from aggregator.store.sqlite.reader import SqliteReader
 from edge_ldp.service.clock import Clock

@@ -8,10 +8,10 @@ from collections.abc import Callable
 
 import pytest
 
-from aggregator.answers.fleet import read_status
+from aggregator.answers.fleet.status import read_status
+from aggregator.answers.fleet.status_text import status_text
+from aggregator.answers.fleet.trust_view import RefusingDevice, troubled_devices
 from aggregator.answers.parts import answer_json
-from aggregator.answers.status_text import status_text
-from aggregator.answers.trust_view import RefusingDevice, troubled_devices
 from aggregator.config import parse_config
 from aggregator.counting.presence import away_after
 from aggregator.intake.intake import read_messages

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from msgspec import convert
 
-from aggregator.answers.alarms import ALARMS, ENOUGH, STEP_S, Lately, OfLate, alarms
-from aggregator.answers.fleet import FleetSummary
+from aggregator.answers.fleet.alarms import ALARMS, ENOUGH, STEP_S, Lately, OfLate, alarms
+from aggregator.answers.fleet.status_answer import FleetSummary
 
 NOTHING = OfLate()
 HOUR_S, DAY_S = 3600, 86_400

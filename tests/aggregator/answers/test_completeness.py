@@ -2,7 +2,7 @@
 
 import pytest
 
-from aggregator.answers.completeness import (
+from aggregator.answers.fleet.completeness import (
     DeviceAccount,
     account_answer,
     account_text,

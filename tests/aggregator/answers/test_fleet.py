@@ -5,7 +5,8 @@ from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
-from aggregator.answers.fleet import DayCounts, FleetState, is_silent, read_status, read_summary
+from aggregator.answers.fleet.status import is_silent, read_status, read_summary
+from aggregator.answers.fleet.status_answer import DayCounts, FleetState
 from aggregator.answers.parts import answer_json
 from aggregator.counting.retention import DAY_S
 from aggregator.running.process import FleetDays

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from aggregator.answers.audit import orders
+from aggregator.answers.fleet.audit import orders
 from aggregator.config import AggregatorConfig
 from aggregator.plans import planner
 from aggregator.plans.revision import Revision

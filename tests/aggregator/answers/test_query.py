@@ -12,10 +12,10 @@ import pytest
 from msgspec.structs import replace as changed
 from numpy.typing import NDArray
 
-from aggregator.answers.completeness import stream_places
 from aggregator.answers.curves import CurveQuestion
-from aggregator.answers.fleet import (
-    COLUMNS,
+from aggregator.answers.fleet.completeness import stream_places
+from aggregator.answers.fleet.status import COLUMNS
+from aggregator.answers.fleet.status_answer import (
     FleetDevices,
     RefusedMessages,
     ServiceState,
@@ -23,11 +23,11 @@ from aggregator.answers.fleet import (
     StatusAnswer,
     StreamState,
 )
+from aggregator.answers.fleet.status_text import status_text
 from aggregator.answers.local_time import Grouping
 from aggregator.answers.plan_view import HalfWidth, plan_terms, theta_text
 from aggregator.answers.query import WHOLE, Answer, Facts, answer, curve_shown, prepare_curve
 from aggregator.answers.query_answer import QueryAnswer, query_answer, query_text
-from aggregator.answers.status_text import status_text
 from aggregator.answers.sums_answer import SumFigures, SumsAnswer
 from aggregator.answers.units import text_table
 from aggregator.commands.common import one_thread

@@ -2,14 +2,14 @@
 
 from msgspec import to_builtins
 
-from aggregator.answers.plan_view import look_of
-from aggregator.answers.trust_view import (
+from aggregator.answers.fleet.trust_view import (
     TroubledDevices,
     looks_lines,
     marked_device,
     troubled_devices,
     trust_lines,
 )
+from aggregator.answers.plan_view import look_of
 from aggregator.counting.records import Marked
 from aggregator.plans.revision import Revision
 from aggregator.plans.screen import Screened

@@ -13,8 +13,9 @@ import httpx
 import pytest
 from msgspec.json import decode
 
-from aggregator.answers.alarms import ALARMS, LINK_S, SEVERITIES, Lately, alarms
-from aggregator.answers.fleet import LATE_S, FleetSummary
+from aggregator.answers.fleet.alarms import ALARMS, LINK_S, SEVERITIES, Lately, alarms
+from aggregator.answers.fleet.status import LATE_S
+from aggregator.answers.fleet.status_answer import FleetSummary
 from aggregator.console.answering import Desk
 from aggregator.console.metrics import metrics_text
 from aggregator.plans.screen import Screened
@@ -277,7 +278,7 @@ def test_AGG_12_AGG_17_AGG_27_AGT_16_NET_11_PLN_03_PLN_18_REP_01_REP_10_fire_the
             case.beat()
         with monkeypatch.context() as context:
             if name == "RoomLow":
-                context.setattr("aggregator.answers.alarms.LEAST_BYTES", 1 << 62)
+                context.setattr("aggregator.answers.fleet.alarms.LEAST_BYTES", 1 << 62)
             after, raised = _scraped(case, case.lately)
         assert none == set(), number
         assert raised == {name} - {"StoreUnreadable", "ConsoleDown"}, number

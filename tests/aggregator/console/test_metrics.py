@@ -10,7 +10,7 @@ import httpx
 import pytest
 from msgspec.structs import replace
 
-from aggregator.answers.alarms import ALARMS, SEVERITIES
+from aggregator.answers.fleet.alarms import ALARMS, SEVERITIES
 from aggregator.console.metrics import metrics_text
 from tests import needs
 from tests.aggregator.answers.test_alarms import FINE

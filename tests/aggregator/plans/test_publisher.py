@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from aggregator.answers.audit import FILE, orders, read_audit
 from aggregator.answers.dossier import dossier_answer, dossier_text
-from aggregator.answers.fleet import read_status
+from aggregator.answers.fleet.audit import FILE, orders, read_audit
+from aggregator.answers.fleet.status import read_status
+from aggregator.answers.fleet.status_text import status_text
 from aggregator.answers.lookup import read_plans
 from aggregator.answers.plan_view import standing_plan, standing_text
-from aggregator.answers.status_text import status_text
 from aggregator.config import AggregatorConfig, parse_config
 from aggregator.counting.records import Changes
 from aggregator.errors import StoreError

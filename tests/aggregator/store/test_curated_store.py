@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from aggregator.answers.curated_view import read_streams
-from aggregator.answers.fleet import read_status
-from aggregator.answers.status_text import status_text
+from aggregator.answers.fleet.status import read_status
+from aggregator.answers.fleet.status_text import status_text
 from aggregator.config import load_config
 from aggregator.counting.curated import wanted_released
 from aggregator.counting.refusals import Rules, StreamRules

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import asdict
 
-from aggregator.answers.fleet import COLUMNS
-from aggregator.answers.trust_view import looks_lines, trust_lines
+from aggregator.answers.fleet.status import COLUMNS
+from aggregator.answers.fleet.trust_view import looks_lines, trust_lines
 from aggregator.answers.units import age_text, clock_text, text_table
 from edge_ldp.service.health import LINK_STATES
 
 if TYPE_CHECKING:
-    from aggregator.answers.fleet import StatusAnswer, StreamState, WorkerState
+    from aggregator.answers.fleet.status_answer import StatusAnswer, StreamState, WorkerState
 
 
 def status_text(view: StatusAnswer, zone: tzinfo = UTC) -> str:

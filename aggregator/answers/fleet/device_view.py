@@ -6,9 +6,9 @@ from collections import Counter
 from datetime import UTC, tzinfo
 from typing import TYPE_CHECKING
 
-from aggregator.answers.fleet import is_silent
+from aggregator.answers.fleet.status import is_silent
+from aggregator.answers.fleet.trust_view import told_ages
 from aggregator.answers.parts import AnswerPart, Seconds, Span
-from aggregator.answers.trust_view import told_ages
 from aggregator.answers.units import age_text, clock_text, text_table
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from aggregator.counting.retention import DAY_S, HOUR_S
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from aggregator.answers.fleet import FleetSummary, StreamState
+    from aggregator.answers.fleet.status_answer import FleetSummary, StreamState
 
     Alarm = dict[str, str]
 

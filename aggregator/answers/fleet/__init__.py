@@ -1,0 +1,1 @@
+"""How a fleet is: its devices and service, what needs somebody, what operators changed."""
