@@ -65,8 +65,7 @@ def meter(link: Path, *telegrams: bytes) -> Iterator[Path]:
         os.close(slave)
 
 
-def invitation(port: int, *, quantity: str = "power", unit: str = "W") -> Invitation:
-    stream = InvitedStream(quantity, quantity, unit, 0, CEILING_W, SLOT_S)
+def invitation(port: int) -> Invitation:
     return Invitation(
         fleet=FLEET,
         device=DEVICE,
@@ -74,7 +73,7 @@ def invitation(port: int, *, quantity: str = "power", unit: str = "W") -> Invita
         username=DEVICE,
         password=SECRET,
         plan_keys=(),
-        streams=(stream,),
+        streams=(STREAM,),
     )
 
 
@@ -249,32 +248,6 @@ def test_what_cannot_be_asked_is_named_as_an_option(tmp_path: Path, broker: Real
     assert load_config(config).streams[0].ceiling == 9000
 
 
-def test_where_nothing_can_be_written_another_file_is_asked_for(
-    tmp_path: Path, broker: RealBroker
-) -> None:
-    (tmp_path / "file").touch()
-    text = invitation(broker.port).to_text()
-    with meter(tmp_path / "meter") as port:
-        config = tmp_path / "file" / "agent.toml"
-        done = command("setup", "-c", config, "--port", port, "--yes", *FUSE, "--invitation", text)
-    assert done.returncode == 4
-    assert "another place: -c, or --state" in done.stderr
-    assert SECRET not in done.stdout + done.stderr
-
-
-def test_a_quantity_that_the_meter_never_tells_stops_it_before_anything_is_written(
-    tmp_path: Path, broker: RealBroker
-) -> None:
-    text = invitation(broker.port, quantity="apparent_power", unit="VA").to_text()
-    with meter(tmp_path / "meter") as port:
-        config = tmp_path / "agent.toml"
-        done = command("setup", "-c", config, "--port", port, "--yes", *FUSE, "--invitation", text)
-    assert done.returncode == 4
-    assert "the fleet counts apparent_power, and this meter tells power" in done.stderr
-    assert not config.exists()
-    assert not list(tmp_path.glob("*.password"))
-
-
 async def test_a_meter_that_tells_no_power_is_set_up_by_its_register_where_power_is_counted(
     tmp_path: Path, broker: RealBroker
 ) -> None:
@@ -320,21 +293,6 @@ async def test_a_sensor_that_prints_lines_is_set_up_by_the_options_that_setup_na
     assert 'field = "ENERGY.Power"' in config.read_text()
 
 
-@pytest.mark.parametrize(
-    ("text", "advice"),
-    [
-        ("edge-ldp:torn!", "is it whole?"),
-        ("{}", "version: missing"),
-        ("/no/such/file", "name the invitation's file"),
-    ],
-)
-def test_an_invitation_that_is_none_says_so(tmp_path: Path, text: str, advice: str) -> None:
-    done = command("setup", "-c", tmp_path / "agent.toml", "--invitation", text, "--yes")
-    assert done.returncode == 4
-    assert advice in done.stderr
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_a_silent_port_is_told_and_nothing_is_written(tmp_path: Path) -> None:
     master, slave = os.openpty()
     file, config = tmp_path / "invitation", tmp_path / "agent.toml"
@@ -346,37 +304,6 @@ def test_a_silent_port_is_told_and_nothing_is_written(tmp_path: Path) -> None:
     assert done.returncode == 3
     assert "no known meter answers here" in done.stdout
     assert not config.exists()
-
-
-async def test_on_a_terminal_it_shows_the_values_and_asks(
-    tmp_path: Path, broker: RealBroker
-) -> None:
-    await publish_plan(broker.port)
-    file, config = tmp_path / "invitation.json", tmp_path / "agent.toml"
-    file.write_bytes(invitation(broker.port).to_json())
-    with meter(tmp_path / "meter") as port:
-        master, slave = terminals.openpty()
-        args = ["-c", config, "--port", port, "--clock", "assume"]
-        process = subprocess.Popen(  # noqa: ASYNC220 (nothing else runs on this loop)
-            [sys.executable, "-m", "edge_ldp.cli", "agent", "setup", *map(str, args)],
-            stdin=slave,
-            stdout=slave,
-            stderr=subprocess.STDOUT,
-        )
-        os.close(slave)
-        os.write(master, f"{file}\n{CEILING_W}\ny\n\n1.5\ny\n".encode())
-        shown = b""
-        while process.poll() is None or not shown.endswith(b"\n"):
-            try:
-                shown += os.read(master, 4096)
-            except OSError:
-                break
-        os.close(master)
-    assert process.wait() == 0, shown.decode()
-    assert all(reading in shown.decode() for reading in READINGS)
-    assert "is this your meter" in shown.decode()
-    assert f"delete {file}" in shown.decode()
-    assert str(load_config(config).policy.epsilon) == "1.5"
 
 
 def played(args: list[str], *answers: tuple[str, str]) -> tuple[int, str]:
@@ -404,6 +331,28 @@ def played(args: list[str], *answers: tuple[str, str]) -> tuple[int, str]:
     os.close(master)
     assert left == [], shown.decode()
     return process.wait(), shown.decode()
+
+
+async def test_on_a_terminal_it_shows_the_values_and_asks(
+    tmp_path: Path, broker: RealBroker
+) -> None:
+    await publish_plan(broker.port)
+    file, config = tmp_path / "invitation.json", tmp_path / "agent.toml"
+    file.write_bytes(invitation(broker.port).to_json())
+    with meter(tmp_path / "meter") as port:
+        code, shown = played(
+            ["-c", str(config), "--port", str(port), "--clock", "assume"],
+            ("none, I know the broker): ", str(file)),
+            ("largest power of your connection", str(CEILING_W)),
+            ("is this your meter (y/n) [y]: ", "y"),
+            ("reports, sums or both [reports]: ", ""),
+            ("need 1; smaller hides more) [1]: ", "1.5"),
+            ("is that what you allow (y/n) [y]: ", "y"),
+        )
+    assert code == 0, shown
+    assert all(reading in shown for reading in READINGS)
+    assert f"delete {file}" in shown
+    assert str(load_config(config).policy.epsilon) == "1.5"
 
 
 async def test_without_an_invitation_all_is_asked_for_and_slips_are_mended(
@@ -449,38 +398,51 @@ async def test_without_an_invitation_all_is_asked_for_and_slips_are_mended(
     assert is_kept(Path(made.broker.password_file or ""))
 
 
-LOOSE: dict[str, tuple[Invitation, tuple[str, ...]]] = {
-    "slots of 1 s": (
-        replace(invitation(1), streams=(replace(STREAM, slot_seconds=1),)),
-        ("single appliances", "--least-slot 1"),
-    ),
+def invited(broker: InvitedBroker | None = None, **stream: object) -> str:
+    """Return an invitation's text with a stream, or a broker, that is another one."""
+    streams = (replace(STREAM, **stream),)  # type: ignore[arg-type]
+    made = replace(invitation(1), streams=streams)
+    return (made if broker is None else replace(made, broker=broker)).to_json().decode()
+
+
+NOTHING = "nothing was written"
+OPEN = InvitedBroker("broker.example", 1883, tls=False)
+NOT_TAKEN: dict[str, tuple[str, tuple[str, ...]]] = {
+    "slots of 1 s": (invited(slot_seconds=1), ("single appliances", "--least-slot 1", NOTHING)),
     "a span of 504 W": (
-        replace(invitation(1), streams=(replace(STREAM, low=550, ceiling=1054),)),
-        ("504 W of the 4,000 W", "--fuse 504"),
+        invited(low=550, ceiling=1054),
+        ("504 W of the 4,000 W", "--fuse 504", NOTHING),
     ),
-    "no TLS": (
-        replace(invitation(1), broker=InvitedBroker("broker.example", 1883, tls=False)),
-        ("without TLS", "--allow-plaintext"),
-    ),
+    "no TLS": (invited(broker=OPEN), ("without TLS", "--allow-plaintext", NOTHING)),
     "an ε above the owner's": (
-        replace(invitation(1), streams=(replace(STREAM, epsilon="4"),)),
-        ("plans need ε 4", "nothing is ever reported", "--epsilon 4 (ε 31.7 a day"),
+        invited(epsilon="4"),
+        ("plans need ε 4", "nothing is ever reported", "--epsilon 4 (ε 31.7 a day", NOTHING),
     ),
+    "what the meter never tells": (
+        invited(quantity="apparent_power", unit="VA"),
+        ("the fleet counts apparent_power, and this meter tells power",),
+    ),
+    "no place for its files": (invited(), ("another place: -c, or --state", NOTHING)),
+    "half an invitation": ("edge-ldp:torn!", ("is it whole?",)),
+    "an empty one": ("{}", ("version: missing",)),
+    "no file": ("/no/such/file", ("name the invitation's file",)),
 }
 
 
-@pytest.mark.parametrize("what", LOOSE)
+@pytest.mark.parametrize("what", NOT_TAKEN)
 def test_an_invitation_that_loosens_is_not_taken_where_nobody_is_asked_PLN_19_PLN_20(
     tmp_path: Path, what: str
 ) -> None:
-    loose, told = LOOSE[what]
-    config = tmp_path / "agent.toml"
+    text, told = NOT_TAKEN[what]
+    config = tmp_path / "home" / "agent.toml"
+    if what == "no place for its files":
+        config.parent.touch()
     with meter(tmp_path / "meter") as port:
-        text = loose.to_json().decode()
         done = command("setup", "-c", config, "--port", port, "--yes", *FUSE, "--invitation", text)
     assert done.returncode == 4
-    assert all(one in done.stderr for one in (*told, "nothing was written")), done.stderr
-    assert not config.exists()
+    assert all(one in done.stderr for one in told), done.stderr
+    assert SECRET not in done.stdout + done.stderr
+    assert not list(tmp_path.glob("**/agent*"))
 
 
 async def test_the_brokers_plans_are_asked_before_anything_is_written_PLN_20(
@@ -493,10 +455,10 @@ async def test_the_brokers_plans_are_asked_before_anything_is_written_PLN_20(
     await link.publish(f"edge-ldp/v1/{FLEET}/plan/power", dear.to_json(), retain=True)
     await link.close()
     config = tmp_path / "agent.toml"
-    for invited in (None, "2"):
-        streams = (replace(STREAM, epsilon=invited),)
+    for named in (None, "2"):
+        streams = (replace(STREAM, epsilon=named),)
         text = replace(invitation(broker.port), streams=streams).to_json().decode()
-        with meter(tmp_path / f"meter{invited}") as port:
+        with meter(tmp_path / f"meter{named}") as port:
             args = ("setup", "-c", config, "--port", port, "--yes", *FUSE, "--invitation", text)
             done = command(*args)
         assert done.returncode == 4
