@@ -20,6 +20,7 @@ import pytest
 from agent.commands.setup import found_meter, places, setup
 from agent.commands.setup.talk import Talk
 from agent.config import load_config
+from agent.main import main
 from agent.link.plan_queue import HeardMonth
 from edge_ldp.protocol.invitation import Invitation, InvitedBroker, InvitedStream
 from edge_ldp.protocol.messages import topic
@@ -293,16 +294,18 @@ async def test_a_sensor_that_prints_lines_is_set_up_by_the_options_that_setup_na
     assert 'field = "ENERGY.Power"' in config.read_text()
 
 
-def test_a_silent_port_is_told_and_nothing_is_written(tmp_path: Path) -> None:
+def test_a_silent_port_is_told_and_nothing_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("MODBUS_S", "SIGN_ON_S"):  # half a minute, of which test_probe has all questions
+        monkeypatch.setattr(f"agent.ports.probe.{name}", 0.1)
     master, slave = os.openpty()
-    file, config = tmp_path / "invitation", tmp_path / "agent.toml"
-    file.write_bytes(invitation(1883).to_json())
-    args = ("--invitation", file, "--port", os.ttyname(slave), "--seconds", "0.1", "--yes", *FUSE)
-    done = command("setup", "-c", config, *args)
+    config, text = tmp_path / "agent.toml", invited()
+    args = ["--invitation", text, "--port", os.ttyname(slave), "--seconds", "0.1", "--yes", *FUSE]
+    assert main(["setup", "-c", str(config), *args]) == 3
     os.close(master)
     os.close(slave)
-    assert done.returncode == 3
-    assert "no known meter answers here" in done.stdout
+    assert "no known meter answers here" in capsys.readouterr().out
     assert not config.exists()
 
 

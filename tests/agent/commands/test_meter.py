@@ -227,7 +227,7 @@ async def test_what_nobody_understands_is_probed_with_exit_code_3(pty: PtyPort) 
             await asyncio.sleep(0.02)
 
     mumbling = asyncio.create_task(mumble())
-    async with started("probe", "--port", pty.link, "--seconds", "2", "--json") as process:
+    async with started("probe", "--port", pty.link, "--seconds", "0.2", "--json") as process:
         code, out, err = await ended(process)
     mumbling.cancel()
     facts = json.loads(out)
