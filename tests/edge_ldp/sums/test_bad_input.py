@@ -154,8 +154,10 @@ def test_nothing_at_all_is_none() -> None:
     assert (found.whole, found.strata) == (None, (None, None))
 
 
-@pytest.mark.parametrize("share", [(1,), (1, 2, 3), (2, 1), (0, 0), (-1, 2), 1.5])
-def test_a_share_is_a_chance_or_a_fraction_of_one(share: object) -> None:
+@pytest.mark.parametrize(
+    "share", [2, -1, float("nan"), "a", (1,), (1, 2, 3), (3, 2), (1, 0), (-1, 2), (1.5, 2)]
+)
+def test_AGG_34_a_share_is_a_chance_or_a_fraction_of_one(share: object) -> None:
     both = none_of(STREAM), none_of(SURVEY)
     assert [Epoch(*both, share=one).share for one in ((1, 2), (1, 1), 0.5)] == [(1, 2), (1, 1), 0.5]
     with pytest.raises(ParameterError, match="share"):
