@@ -118,7 +118,7 @@ def look_at(
         found, marks = observe_flush(
             watch,
             [kept.get(key) for key in keys],
-            np.repeat(owner.reshape(-1), under.counts),
+            np.repeat(owner.ravel(), under.counts),
             under.codes,
             rate=MARK_RATE,
             devices=triples,

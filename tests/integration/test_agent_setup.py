@@ -20,8 +20,8 @@ import pytest
 from agent.commands.setup import found_meter, places, setup
 from agent.commands.setup.talk import Talk
 from agent.config import load_config
-from agent.main import main
 from agent.link.plan_queue import HeardMonth
+from agent.main import main
 from edge_ldp.protocol.invitation import Invitation, InvitedBroker, InvitedStream
 from edge_ldp.protocol.messages import topic
 from edge_ldp.service.broker import Broker

@@ -40,3 +40,4 @@ def test_days_are_those_of_the_windows_pace() -> None:
     assert days_left(8, WINDOW, 900) == 1
     assert days_left(7, WINDOW, 900) == 0
     assert days_left(240, WINDOW, 900) == 30
+    assert days_left(100, WINDOW, 900, beside_a_day=2) == 10  # 7.9 reports a day, and as two more

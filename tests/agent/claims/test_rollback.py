@@ -121,7 +121,7 @@ def test_more_reports_than_this_account_has_show_a_copy_AGT_25(
     told: StreamStatus, *, is_copy: bool
 ) -> None:
     """An account is told by its first slot: a state that was lost counts anew, and is no copy."""
-    assert bool(made_more([told], [said()])) == is_copy
+    assert made_more([told], [said()]) == [Told(1, OWN, 11)] * is_copy
 
 
 def test_batches_that_the_device_told_of_count_like_received_ones_AGT_25() -> None:

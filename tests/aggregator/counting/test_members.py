@@ -6,7 +6,7 @@ import pytest
 
 from aggregator.answers.fleet.device_view import devices_answer, devices_text
 from aggregator.commands.member_files import read_members, write_members
-from aggregator.counting.members import Listed, Wish, named_wishes
+from aggregator.counting.members import Listed, Standing, Wish, decided, named_wishes
 from aggregator.errors import MemberError
 from tests.tables import each
 
@@ -86,6 +86,13 @@ def test_names_in_a_command_are_checked() -> None:
     with pytest.raises(MemberError, match="no group's name"):
         named_wishes(["a"], group="A")
     assert named_wishes(["a"], group="")[0].group == ""
+
+
+def test_who_is_not_enrolled_is_only_enrolled_by_wishes_that_enrol_and_is_of_no_group() -> None:
+    with pytest.raises(MemberError, match="is not enrolled"):
+        decided(named_wishes(["a"], held=True), {}, {"": 0}, 1)
+    found = decided(named_wishes(["a"], enrols=True, group=""), {}, {"": 0}, 1)
+    assert (found.enrolled, found.changes, Standing().group) == (["a"], {}, 0)
 
 
 def test_devices_are_shown_with_what_was_decided() -> None:

@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 
 from aggregator.counting.code_sets import watch_mechanism
-from aggregator.counting.watching import AGAIN, KEPT, WatchState, from_bytes, look, observe_flush
+from aggregator.counting.watching import (
+    AGAIN,
+    KEPT,
+    WatchState,
+    from_bytes,
+    look,
+    observe_flush,
+    upper_tail,
+)
 from edge_ldp import Hybrid, SquareWave
 from edge_ldp.errors import CountsError
 from tests.aggregator.counting.reference_watch import observe
@@ -64,6 +72,11 @@ def test_only_the_device_that_sends_one_code_is_marked() -> None:
     _, marks = flush([None] * 21, [*honest, liar])
     assert set(marks) == {20}
     assert "code 3" in {mark.name for mark in marks[20]}  # type: ignore[attr-defined]
+
+
+def test_the_chance_of_so_many_is_exact_from_none_on() -> None:
+    found = upper_tail([0, 1, 2, 3], 3, np.full(4, 0.25))
+    assert found == pytest.approx([1, 37 / 64, 10 / 64, 1 / 64])
 
 
 def test_a_device_is_looked_at_only_when_its_reports_have_doubled() -> None:

@@ -66,6 +66,7 @@ def test_strata_that_differ_by_far_more_than_noise_keep_their_own_tails() -> Non
     assert found.tails == pytest.approx(own, rel=1e-3)
     assert found.se == pytest.approx(np.full(24, 3.0), rel=1e-3)
     assert found.own.min() > 0.999
+    assert found.carried == pytest.approx(np.zeros(24), abs=1e-3)  # nothing of the line's slope
     assert found.spread == pytest.approx(1000, rel=0.1)
 
 
@@ -99,6 +100,13 @@ def test_fewer_strata_than_four_stand_by_themselves(count: int) -> None:
     assert found.se.tolist() == errors.tolist()
     assert found.own.tolist() == [1] * count
     assert found.unseen == np.inf
+
+
+def test_strata_that_need_no_tail_stand_by_themselves() -> None:
+    """θ is the ceiling, so nothing lies above it and no survey errs."""
+    nothing = np.zeros(5)
+    found = usually(nothing, nothing, even(5), nothing)
+    assert found.tails.tolist() == found.se.tolist() == [0] * 5
 
 
 def spreads_of(squares: float, noise: float, degrees: int) -> Floats:
