@@ -86,25 +86,25 @@ async def killed_at(
     return kills
 
 
-# each kill costs an aggregator: five, spread as the ten are; the ten with the slow tests
-@pytest.mark.parametrize("step", [41, pytest.param(18, marks=pytest.mark.slow)])
-async def test_killed_at_a_few_calls_it_counts_everything_once_AGG_01_AGG_02(
-    tmp_path: Path, make_broker: Callable[[str], RealBroker], step: int
+# each kill costs an aggregator: five here, spread as the others are
+@pytest.mark.parametrize(
+    ("points", "load"),
+    [
+        (range(61, 241, 41), (20, 40, 5)),
+        pytest.param(range(61, 241, 18), (20, 40, 5), marks=pytest.mark.slow),
+        pytest.param(range(41, 241), (40, 200, 5), marks=pytest.mark.slow),
+    ],
+    ids=len,
+)
+async def test_killed_before_and_after_calls_it_counts_everything_once_AGG_01_AGG_02(
+    tmp_path: Path,
+    make_broker: Callable[[str], RealBroker],
+    points: range,
+    load: tuple[int, int, int],
 ) -> None:
     broker = make_broker(EVERY_SECOND)
-    points = range(61, 241, step)
     made = Aggregator(tmp_path, broker, intake=FLUSH)
-    assert await killed_at(points, made, broker, (20, 40, 5)) == len(points)
-
-
-@pytest.mark.slow
-async def test_killed_before_and_after_every_call_200_times_AGG_01_AGG_02(
-    tmp_path: Path, make_broker: Callable[[str], RealBroker]
-) -> None:
-    broker = make_broker(EVERY_SECOND)
-    points = range(41, 241)
-    made = Aggregator(tmp_path, broker, intake=FLUSH)
-    assert await killed_at(points, made, broker, (40, 200, 5)) == len(points)
+    assert await killed_at(points, made, broker, load) == len(points)
 
 
 @pytest.mark.slow

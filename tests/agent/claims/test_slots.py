@@ -333,36 +333,25 @@ def test_late_readings_are_ignored_SER_17() -> None:
     assert builder.read(T0 + 5400, {"x": 50}) == SlotValues(SLOT + 5, (40,))
 
 
-@pytest.mark.parametrize("jump_s", [3 * SLOT_S, 86_400, 10 * 365 * 86_400])
-def test_a_clock_that_was_ahead_for_one_reading_costs_that_reading_only_AGT_10(jump_s: int) -> None:
+@pytest.mark.parametrize(
+    ("times", "rises"),
+    [
+        *(((0, 450, at, 900, 1350, 1800, 2250), (3, 2)) for at in (2700, 86_400, 10**8)),
+        ((9 * SLOT_S, 0, 300, 600, 900), (3,)),  # the clock was ahead when the first came
+        ((0, 450, 86_400, 86_410, 86_420, 900, 1350, 1800), (None, 2)),  # for several
+    ],
+)
+def test_a_clock_that_was_ahead_costs_its_readings_and_the_open_slots_rise_at_most_AGT_10(
+    times: tuple[int, ...], rises: tuple[int | None, ...]
+) -> None:
     builder = SlotBuilder(SLOT_S, [("x", Kind.MEAN), ("y", Kind.RISE)])
-    shown = [(0, 5), (450, 5), (jump_s, 10**6), (900, 5), (1350, 5), (1800, 5), (2250, 5)]
-    closed = [builder.read(T0 + at_s, {"x": x, "y": k}) for k, (at_s, x) in enumerate(shown)]
-    closed += passed(builder, T0 + 2300)
-    assert [one for one in closed if one] == [
-        SlotValues(SLOT, (5, 3)),
-        SlotValues(SLOT + 1, (5, 2)),
+    closed = [
+        builder.read(T0 + at_s, {"x": 5 if at_s < 2700 else 10**6, "y": k})
+        for k, at_s in enumerate(times)
     ]
-
-
-def test_first_telegrams_ahead_of_their_time_cost_nothing_else_AGT_10() -> None:
-    """The clock was ahead when the first came: nothing of it is left."""
-    builder = SlotBuilder(SLOT_S, [("x", Kind.MEAN), ("y", Kind.RISE)])
-    builder.read(T0 + 9 * SLOT_S, {"x": 10**6, "y": 10**6})
-    closed = [builder.read(T0 + at_s, {"x": 5, "y": at_s}) for at_s in range(0, 1000, 300)]
-    assert [one for one in closed if one] == [SlotValues(SLOT, (5, 900))]
-
-
-def test_several_telegrams_ahead_of_their_time_cost_the_open_slots_rise_and_no_more_AGT_10() -> (
-    None
-):
-    builder = SlotBuilder(SLOT_S, [("x", Kind.MEAN), ("y", Kind.RISE)])
-    times = (0, 450, 86_400, 86_410, 86_420, 900, 1350, 1800)
-    closed = [builder.read(T0 + at_s, {"x": 5, "y": k}) for k, at_s in enumerate(times)]
-    assert [one for one in closed if one] == [
-        SlotValues(SLOT, (5, None)),
-        SlotValues(SLOT + 1, (5, 2)),
-    ]
+    closed += passed(builder, T0 + max(at_s for at_s in times if at_s < 2700) + 50)
+    expected = [SlotValues(SLOT + k, (5, rise)) for k, rise in enumerate(rises)]
+    assert [one for one in closed if one] == expected
 
 
 def test_a_slot_is_closed_by_the_clock_also_when_one_telegram_was_ahead_AGT_10() -> None:

@@ -79,37 +79,37 @@ def check_content(journal: Journal) -> None:
     assert journal.status() == [StreamStatus(1, SLOT - 1, SLOT + 1, SLOT, 6, 2)]
 
 
-@pytest.mark.parametrize("wrong", [0, 1])
-def test_a_batch_of_released_values_is_what_its_row_says_or_the_file_is_damaged(
-    tmp_path: Path, wrong: int
-) -> None:
-    journal = Journal(tmp_path / "s.db")
-    key, slots = Key(FRAME.key, FRAME.batch), FRAME.slots
-    with journal.transaction() as db:
-        db.execute("INSERT INTO streams VALUES (?, 1, 1, 0, 0, 0)", (key.stream,))
-        journal.begin_series(begun(key.stream, series=FRAME.numbering))
-        journal.put_batch(Batch(key, encode_released(FRAME), slots[-1], len(slots) + wrong))
-    journal.close()
-    again = Journal(tmp_path / "s.db")
-    assert (again.set_aside is None) == (again.keys() == [key]) == (not wrong)
+LAST = PeriodLayout(SUMS.slot_seconds, SUMS.days, SUMS.cells, SUMS.offset_s, SUMS.block).first_slot(
+    SUMS.period + 1
+)
+OTHERS = {  # series, and a batch of it
+    "released values": (
+        FRAME.numbering,
+        Batch(
+            Key(FRAME.key, FRAME.batch), encode_released(FRAME), FRAME.slots[-1], len(FRAME.slots)
+        ),
+    ),
+    "a period's sums": (
+        SUMS.series,
+        Batch(Key(FIRST_SUMS_KEY + SUMS.stream, SUMS.batch), encode_sums(SUMS), LAST - 1, 1),
+    ),
+}
 
 
 @pytest.mark.parametrize("wrong", [0, 1])
-def test_a_batch_of_a_periods_sums_is_what_its_row_says_or_the_file_is_damaged(
-    tmp_path: Path, wrong: int
+@pytest.mark.parametrize("what", OTHERS)
+def test_a_batch_is_what_its_row_says_or_the_file_is_damaged(
+    tmp_path: Path, what: str, wrong: int
 ) -> None:
     journal = Journal(tmp_path / "s.db")
-    key = Key(FIRST_SUMS_KEY + SUMS.stream, SUMS.batch)
+    series, batch = OTHERS[what]
     with journal.transaction() as db:
-        db.execute("INSERT INTO streams VALUES (?, 1, 1, 0, 0, 0)", (key.stream,))
-        journal.begin_series(begun(key.stream, series=SUMS.series))
-        seconds, days, cells, block, offset_s = SUMS[4:9]
-        layout = PeriodLayout(seconds, days, cells, offset_s, block)
-        last = layout.first_slot(SUMS.period + 1) - 1
-        journal.put_batch(Batch(key, encode_sums(SUMS), last, 1 + wrong))
+        db.execute("INSERT INTO streams VALUES (?, 1, 1, 0, 0, 0)", (batch.key.stream,))
+        journal.begin_series(begun(batch.key.stream, series=series))
+        journal.put_batch(batch._replace(reports=batch.reports + wrong))
     journal.close()
     again = Journal(tmp_path / "s.db")
-    assert (again.set_aside is None) == (again.keys() == [key]) == (not wrong)
+    assert (again.set_aside is None) == (again.keys() == [batch.key]) == (not wrong)
 
 
 def test_batches_v1_numbered_above_their_slots_are_packed_in_a_series_AGT_28(
