@@ -80,11 +80,13 @@ def test_in_a_clean_debian_its_commands_lead_to_energy_with_an_interval_within_t
     assert done.returncode == 0, said[-8000:]
     found = json.loads(next(line for line in said.splitlines() if line.startswith("{")))
     whole = found["whole"]
-    told = re.search(r"end: days (\d+), .*created (\d+), confirmed (\d+), pending 0", said)
+    end = r"end: days (\d+), .*sums (\d+), created (\d+), confirmed (\d+), pending 0"
+    told = re.search(end, said)
     assert told
-    created, confirmed = int(told[2]), int(told[3])
-    assert int(told[1]) >= 27  # of the first day what ended before there was a plan is left out
-    assert (found["counts"]["counted"], found["counts"]["rejected"]) == (created, 0)
+    days, sums, created, confirmed = map(int, told.groups())
+    assert days >= 27  # of the first day what ended before there was a plan is left out
+    counted = found["counts"]["counted"] + 50 * sums  # of which each home made one a day
+    assert (counted, found["counts"]["rejected"]) == (created, 0)
     assert confirmed == created > 50 * 27 * 96
     assert (whole["devices"], whole["missing"]) == (50, 0)
     assert whole["energy_kwh_low"] < whole["energy_kwh"] < whole["energy_kwh_high"]
