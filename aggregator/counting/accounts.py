@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aggregator.counting.records import Record
 from aggregator.counting.seen_batches import Outcome, close_gaps
 
 SLACK_S = 2 * 86_400
 
 if TYPE_CHECKING:
+    from aggregator.counting.records import Record
     from aggregator.counting.seen_batches import ArrivedBatch, DeviceState
     from edge_ldp.protocol.messages import StreamStatus
 
@@ -62,20 +62,14 @@ def _before(old: Record, status: StreamStatus, *, is_new: bool) -> int:
     return old.before
 
 
-def with_counted(record: Record, state: DeviceState, first_slot: int, reports: int) -> Record:
-    """Return the record with its new state and a frame's reports that count."""
-    _, first, counted = record[:3]
-    lowest = first_slot if first is None or first_slot < first else first
-    # not `replace`: it takes as long as placing the frame
-    return Record(state, lowest, counted + reports, *record[3:])
-
-
 def account(
     record: Record, state: DeviceState, outcome: Outcome, batch: ArrivedBatch, reports: int
 ) -> Record:
     """Return the record with its new state and one frame's reports put where they belong."""
     if outcome in (Outcome.NEW, Outcome.LATE) and batch.counts:
-        return with_counted(record, state, batch.first_slot, reports)
+        lowest = batch.first_slot if record.first_slot is None else record.first_slot
+        lowest = min(lowest, batch.first_slot)
+        return record._replace(state=state, first_slot=lowest, counted=record.counted + reports)
     if outcome.settles:
         return record._replace(state=state, rejected=record.rejected + reports)
     if outcome is Outcome.CONFLICT:

@@ -147,23 +147,6 @@ def place(state: DeviceState, batch: ArrivedBatch) -> tuple[DeviceState, Placed]
     return _place_in_gap(state, batch, at)
 
 
-def follow(  # noqa: PLR0913, PLR0917 (the fields of an ArrivedBatch, which takes time to make)
-    state: DeviceState, first: int, last: int, number: int, digest: bytes, its_series: int
-) -> DeviceState | None:
-    """Return the state after a batch that counts and leaves no question, as nearly all do.
-
-    It is what `place` returns. None: where a gap or an earlier series is open, or one would be.
-    """
-    highest, last_slot, floor, gaps, digests, series, earlier = state
-    follows = number == highest + 1 or highest < number <= floor
-    if gaps or earlier or series != its_series or first <= last_slot or not follows:
-        return None
-    if number > (LAST_BATCH if series else last + 1):
-        return None
-    digests = (digests + DIGEST.pack(number, digest))[-KEPT_DIGESTS * DIGEST.size :]
-    return DeviceState(number, last, floor, (), digests, series, ())
-
-
 def is_settled(state: DeviceState, batch: int, series: int = 0) -> bool:
     """Say whether a state covers a batch of a series.
 

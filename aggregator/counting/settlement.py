@@ -10,13 +10,15 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from aggregator.counting.accounts import account, with_counted, with_status
+from aggregator.counting.accounts import account, with_status
+from aggregator.counting.record_rows import RecordRows, follow
 from aggregator.counting.records import Record
-from aggregator.counting.seen_batches import Outcome, follow, is_settled, place
+from aggregator.counting.seen_batches import Outcome, is_settled, place
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from aggregator.counting.record_rows import Row
     from aggregator.counting.records import Again, Changes, Key, Known
     from aggregator.counting.refusals import Reason, Rules
     from aggregator.counting.seen_batches import ArrivedBatch, Placed
@@ -41,8 +43,8 @@ class Settlement:
         heard = known.devices if rules.devices is None else known.devices & rules.devices
         self.heard = heard - known.members.keys()
         self._device_count = known.device_count
-        self._known = known.records
-        self._records: dict[Key, Record] = {}
+        self._known = RecordRows.of(known.records)
+        self._rows: dict[Key, Record | Row] = {}  # those that changed
         self._messages: Counter[tuple[str, int]] = Counter()
         self._reports: Counter[tuple[str, int]] = Counter()
         self._settled: set[str] = set()
@@ -51,9 +53,9 @@ class Settlement:
             self._take_over(before)
 
     @property
-    def records(self) -> dict[Key, Record]:
+    def records(self) -> RecordRows:
         """The records that changed, as they are now."""
-        return self._records
+        return RecordRows(self._rows)
 
     @property
     def refused(self) -> dict[tuple[str, int], tuple[int, int]]:
@@ -93,21 +95,24 @@ class Settlement:
     def apply_status(self, device: str, status: StreamStatus) -> None:
         """Take over what a device says of one stream."""
         key = (device, status.stream)
-        self._records[key] = with_status(self._of(key), status)
+        self._rows[key] = with_status(self._of(key), status)
 
     def follow(self, key: Key, reports: int, first: int, *batch: Any) -> int | None:
         """Put a batch that counts in its place, if it is the next one and nothing is open.
 
-        `batch`: what `seen_batches.follow` takes after the first slot. Returns the slot counted
+        `batch`: what `record_rows.follow` takes after the first slot. Returns the slot counted
         last, None where `place` has to look.
         """
-        old = self._records.get(key) or self._known.get(key, _NEVER_HEARD)
-        state = follow(old.state, first, *batch)
-        if state is None:
+        old = self._rows.get(key) or self._known.rows.get(key)
+        if old is None or isinstance(old, Record):
             return None
-        self._records[key] = with_counted(old, state, first, reports)
+        row = follow(old, reports, first, *batch)
+        if row is None:
+            return None
+        self._rows[key] = row
         self._settled.add(key[0])
-        return old.state.last_slot
+        last: int = old[3]
+        return last
 
     def place(
         self, key: Key, batch: ArrivedBatch, reports: int, reason: Reason | None
@@ -120,7 +125,7 @@ class Settlement:
         old = self._of(key)
         state, placed = place(old.state, batch)
         outcome = placed.outcome
-        self._records[key] = account(old, state, outcome, batch, reports)
+        self._rows[key] = account(old, state, outcome, batch, reports)
         self._settled.add(device)
         if outcome is Outcome.GAP_LIMIT or len(state.gaps) > len(old.state.gaps):
             self._gapped.add(device)
@@ -137,16 +142,16 @@ class Settlement:
         if not all(is_settled(old.state, *one) for one in again.batches):
             return
         self.refuse(Outcome.DUPLICATE, stream, again.reports, again.messages)
-        self._records[key] = old._replace(duplicates=old.duplicates + again.reports)
+        self._rows[key] = old._replace(duplicates=old.duplicates + again.reports)
         self._settled.add(device)
 
     def _of(self, key: Key) -> Record:
-        return self._records.get(key) or self._known.get(key, _NEVER_HEARD)
+        return self.records.get(key) or self._known.get(key, _NEVER_HEARD)
 
     def _take_over(self, before: Changes) -> None:
         self._devices |= before.enrolled
         self._device_count += len(before.enrolled)
-        self._records.update(before.records)
+        self._rows.update(RecordRows.of(before.records).rows)
         self._settled |= before.settled
         self._gapped |= before.gapped
         refused: Mapping[tuple[str, int], tuple[int, int]] = before.refused

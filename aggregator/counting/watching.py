@@ -50,6 +50,7 @@ AGAIN = 4096
 CODE_BITS = 16
 WEIGHT_BITS = 32
 _MOST = (1 << WEIGHT_BITS) - 1
+_NO_CODE = 1 << CODE_BITS + WEIGHT_BITS  # above all, and of no weight
 _WORD, _WORD_BYTES = "<u4", 4
 _REPORTS, _LOOKS, _DUE = range(HEAD)
 
@@ -142,7 +143,7 @@ def observe_flush(  # noqa: PLR0913 (two of them by name)
     """Return what is kept of each device after its reports, and the marks of those marked.
 
     `before`: what was kept of each, None at first; report k, of code `codes[k]`, is of device
-    `owners[k]`, an index into it, below 2**15. `rate`, `devices`: as for `look`. Raises
+    `owners[k]`, an index into it; they rise. `rate`, `devices`: as for `look`. Raises
     CountsError.
     """
     rows = _rows(watch, before)
@@ -253,36 +254,41 @@ def _add_tails(watch: Watch, rows: Ints, owners: Ints, codes: Ints) -> None:
 
 
 def _add_codes(rows: Ints, owners: Ints, codes: Ints) -> None:
-    """Merge the summaries with the new codes: sums, less the 17th largest of each device."""
-    kept_codes, kept_counts = rows[:, -2 * KEPT : -KEPT], rows[:, -KEPT:]
-    device, slot = np.nonzero(kept_counts)
-    held = _packed(device << CODE_BITS | kept_codes[device, slot], kept_counts[device, slot])
-    new = _packed(owners << CODE_BITS | codes, 1)
-    keys, weights = _unpacked(np.sort(np.concatenate([held, new])))
-    starts = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]]))
-    keys, counts = keys[starts], np.add.reduceat(weights, starts)
-    of = keys >> CODE_BITS
-    first = np.searchsorted(of, np.arange(len(rows) + 1))
-    full = np.flatnonzero(np.diff(first) > KEPT)
-    _, falling = _unpacked(np.sort(_packed(of, _MOST - counts)))
-    cut = np.zeros(len(rows), np.int64)
-    cut[full] = _MOST - falling[first[full] + KEPT]
-    left = counts - cut[of]
-    stays = left > 0
-    of, keys, left = of[stays], keys[stays], left[stays]
-    place = np.arange(len(of)) - np.searchsorted(of, np.arange(len(rows)))[of]
-    kept_codes[:], kept_counts[:] = 0, 0
-    kept_codes[of, place] = keys & ((1 << CODE_BITS) - 1)
-    kept_counts[of, place] = left
+    """Merge the summaries with the new codes: sums, less the 17th largest of each device.
 
-
-def _packed(keys: Ints, weights: Ints | int) -> Ints:
-    """Return numbers that sort by key, then weight: NumPy sorts them faster than it finds orders.
-
-    Keys below 2**31, weights below 2**32: they are kept in words of 4 bytes.
+    In tables of devices whose reports are as many but for a factor of two.
     """
-    return keys << WEIGHT_BITS | weights
+    counts = np.bincount(owners, minlength=len(rows))
+    places = np.arange(len(owners)) - np.repeat(np.cumsum(counts) - counts, counts)
+    alike = np.log2(np.maximum(counts, 1)).astype(np.int64)
+    for size in np.unique(alike[counts > 0]).tolist():
+        mine, reports = np.flatnonzero(alike == size), np.flatnonzero(alike[owners] == size)
+        new = np.full((len(mine), counts[mine].max()), _NO_CODE)
+        device = np.searchsorted(mine, owners[reports])
+        new[device, places[reports]] = codes[reports] << WEIGHT_BITS | 1
+        rows[mine, -2 * KEPT :] = _merged(rows[mine, -2 * KEPT :], new)
 
 
-def _unpacked(numbers: Ints) -> tuple[Ints, Ints]:
-    return numbers >> WEIGHT_BITS, numbers & _MOST
+def _merged(kept: Ints, new: Ints) -> Ints:
+    """Return summaries with codes added; `new`: a code above a weight of 1 in each place, or none.
+
+    A row a device. NumPy sorts numbers faster than it finds orders, and short rows much faster.
+    """
+    codes, counts = kept[:, :KEPT], kept[:, KEPT:]
+    table = np.append(np.where(counts, codes << WEIGHT_BITS | counts, _NO_CODE), new, axis=1)
+    table.sort(axis=1)
+    weights = np.cumsum(table & _MOST)
+    table >>= WEIGHT_BITS
+    ends = np.ones(table.shape, bool)  # of a code's entries
+    ends[:, :-1] = table[:, 1:] != table[:, :-1]
+    at = np.flatnonzero(ends)
+    sums = np.zeros(table.shape, np.int64)
+    sums.ravel()[at] = np.diff(weights[at], prepend=0)
+    ordered = sums.copy()
+    ordered.partition(-KEPT - 1, axis=1)
+    sums -= ordered[:, -KEPT - 1, None]
+    left = np.where(sums > 0, table << WEIGHT_BITS | sums, _NO_CODE)
+    left.sort(axis=1)
+    left = left[:, :KEPT]
+    left[left == _NO_CODE] = 0
+    return np.append(left >> WEIGHT_BITS, left & _MOST, axis=1)

@@ -1,20 +1,15 @@
-"""How a device's record and a bucket's counts lie in a row, the same in every store.
+"""How a device's status and a bucket's counts lie in a row, the same in every store.
 
-A record is a row of columns here; as one blob: `aggregator.store.packed_records`. Blobs of gaps,
-digests and counts are little-endian.
+Of records: `aggregator.counting.record_rows`. Blobs of counts are little-endian.
 """
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from aggregator.counting.classes import class_of
-from aggregator.counting.records import Key, Record
-from aggregator.counting.seen_batches import DIGEST, ClosedSeries, DeviceState, Gap
 from aggregator.counting.tally import saturated
 from edge_ldp.errors import RowError
 from edge_ldp.protocol.strict_json import dumps
@@ -26,16 +21,12 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
 
-_SERIES = struct.Struct("<IIIHB")  # series, highest, floor; how many gaps and digests follow
-_GAP = struct.Struct("<IIII")  # first, last, after + 1, before (all ones: none)
-_U32 = (1 << 32) - 1
 _CODE_BYTES = 2
 _WIDTHS = (1, 2, 4, 8)  # bytes of one count; the form's number says which
 _SUM = {1: np.uint32, 2: np.uint32, 4: np.int64}  # holds _AT_ONCE of that width
 _DENSE = 0x10  # every code from 0 on has a count, and none is written
 _ALIKE = (_DENSE, _DENSE | 1, _DENSE | 2)  # dense forms of counts that can be added up at once
 _AT_ONCE = 64  # histograms of one form and length, added up in a core's cache
-DAMAGED = "a device's record does not parse"
 
 
 def status_row(status: Status) -> tuple[str, str, str, str, str, int]:
@@ -54,31 +45,6 @@ def status_row(status: Status) -> tuple[str, str, str, str, str, int]:
 def unpack_refusals(text: str) -> tuple[str, ...]:
     """Return packed reasons."""
     return tuple(text.split("\n")) if text else ()
-
-
-def record_row(key: Key, record: Record) -> tuple[Any, ...]:
-    """Return the row of a record, in the order of SQLite's table."""
-    state, *rest = record
-    highest, last_slot, floor, gaps, digests, series, earlier = state
-    packed = _pack_gaps(gaps) if gaps else b""
-    ends = series, pack_series(earlier) if earlier else b""
-    return *key, highest, last_slot, floor, packed, digests, *rest, *ends
-
-
-def row_record(row: Sequence[Any], at: int = 0) -> Record:
-    """Return the record in a row, RECORD's columns from a place on; raises RowError if damaged."""
-    highest, last_slot, floor, gaps, digests = row[at : at + 5]
-    series, packed = row[-2:]
-    try:
-        found = tuple([_unpack_gap(*fields) for fields in _GAP.iter_unpack(gaps)]) if gaps else ()
-        earlier = unpack_series(packed) if packed else ()
-        torn = len(digests) % DIGEST.size
-    except (struct.error, TypeError) as exc:
-        raise RowError(DAMAGED) from exc
-    if torn:
-        raise RowError(DAMAGED)
-    state = DeviceState(highest, last_slot, floor, found, digests, series, earlier)
-    return Record(state, *row[at + 5 : -2])
 
 
 def pack_pairs(codes: Ints, counts: Ints) -> bytes:
@@ -164,44 +130,3 @@ def repack_pairs(blob: bytes) -> bytes:
         raise RowError("a bucket's counts do not parse")
     codes = np.frombuffer(blob, "<u2", size).astype(np.int64)
     return pack_pairs(codes, np.frombuffer(blob, "<u8", size, 2 * size).astype(np.int64))
-
-
-def _pack_gaps(gaps: Iterable[Gap]) -> bytes:
-    """16 bytes a gap; counted slots lie below 2**32 - 1: the guard lets none be in the future."""
-    return b"".join(
-        [
-            _GAP.pack(
-                g.first, g.last, min(g.after + 1, _U32), _U32 if g.before is None else g.before
-            )
-            for g in gaps
-        ]
-    )
-
-
-def pack_series(earlier: Iterable[ClosedSeries]) -> bytes:
-    """Each in 15 bytes, its gaps and its digests after it."""
-    return b"".join(
-        _SERIES.pack(s.series, s.highest, s.floor, len(s.gaps), len(s.digests) // DIGEST.size)
-        + _pack_gaps(s.gaps)
-        + s.digests
-        for s in earlier
-    )
-
-
-def unpack_series(blob: bytes) -> tuple[ClosedSeries, ...]:
-    """Return them; raises struct.error where the blob is cut."""
-    found, at = [], 0
-    while at < len(blob):
-        series, highest, floor, gaps, digests = _SERIES.unpack_from(blob, at)
-        at += _SERIES.size
-        ends = at + gaps * _GAP.size
-        rows = tuple(_unpack_gap(*row) for row in _GAP.iter_unpack(blob[at:ends]))
-        at = ends + digests * DIGEST.size
-        if at > len(blob):
-            raise struct.error
-        found.append(ClosedSeries(series, highest, floor, rows, blob[ends:at]))
-    return tuple(found)
-
-
-def _unpack_gap(first: int, last: int, after: int, before: int) -> Gap:
-    return Gap(first, last, after - 1, None if before == _U32 else before)

@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+from aggregator.counting.record_rows import row_record
 from aggregator.errors import StoreError
 from aggregator.store.contract import new_flush
 from aggregator.store.flush_ids import flush_day
-from aggregator.store.forms import row_record
 from aggregator.store.packed_records import pack_record
 from aggregator.store.postgres import statements as schema
 from aggregator.store.postgres.flush import add_audit
@@ -123,8 +123,8 @@ def _copy_table(
 def _rows(old: sqlite3.Connection, table: str) -> tuple[list[str], Iterator[Any]]:
     """Return the columns of a table as PostgreSQL has them, and its rows."""
     if table == "records":
-        query = f"SELECT device, stream, {sqlite_schema.RECORD} FROM records"  # noqa: S608 (our own columns)
-        packed = ((row[0], row[1], pack_record(row_record(row[2:]))) for row in old.execute(query))
+        query = f"SELECT {sqlite_schema.RECORD} FROM records"  # noqa: S608 (our own columns)
+        packed = ((row[0], row[1], pack_record(row_record(row))) for row in old.execute(query))
         return ["device", "stream", "record"], packed
     columns = [row[1] for row in old.execute(f"PRAGMA table_info({table})")]
     return columns, old.execute(f"SELECT {', '.join(columns)} FROM {table}")  # noqa: S608 (same)

@@ -12,17 +12,27 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from aggregator.counting.records import Record
-from aggregator.counting.seen_batches import DIGEST, KEPT_DIGESTS, DeviceState, Gap
-from aggregator.store.forms import DAMAGED, pack_series, unpack_series
+from aggregator.counting.record_rows import (
+    DAMAGED,
+    STATE_ENDS,
+    pack_gaps,
+    record_row,
+    row_record,
+    unpack_gaps,
+)
+from aggregator.counting.seen_batches import DIGEST, DIGEST_BYTES, KEPT_DIGESTS, Gap
 from edge_ldp.errors import RowError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_DIGEST_BYTES = 8
+    from aggregator.counting.record_rows import Row
+    from aggregator.counting.records import Key, Record
+
+_ANY = ("", 0)  # of no matter
 _DIGEST = DIGEST.format.removeprefix("<")
 _DIGESTS = [struct.Struct("<" + n * _DIGEST) for n in range(KEPT_DIGESTS + 1)]
+_PARTS = [struct.Struct(f"{DIGEST_BYTES}s" * n) for n in range(KEPT_DIGESTS + 1)]
 _SAFE_BITS = 40  # sums of 2**23 smaller numbers fit
 
 
@@ -60,52 +70,68 @@ _LIST = struct.Struct(">BI")  # how MessagePack begins a list of so many
 
 def pack_record(record: Record) -> bytes:
     """Return a record in about 110 bytes, 96 of 8 digests, where no gap is open."""
-    s = record.state
-    digests = _DIGESTS[len(s.digests) // DIGEST.size].unpack(s.digests)
-    first = record.first_slot
+    return pack_row(record_row(_ANY, record))
+
+
+def pack_row(row: Row) -> bytes:
+    """Return the same of a record's row."""
+    _, _, highest, last_slot, floor, gaps, digests, series, earlier = row[:STATE_ENDS]
+    first, counted, rejected, duplicates, conflicts, created, expired, begun, following, before = (
+        row[STATE_ENDS:]
+    )
+    kept = _DIGESTS[len(digests) // DIGEST.size].unpack(digests)
     return _ENCODER.encode(
         _Packed(
-            s.highest,
-            s.last_slot,
-            s.floor,
-            tuple([s.highest - batch for batch in digests[::2]]),
-            b"".join(digests[1::2]),
-            tuple([(g.first, g.last, g.after, g.before) for g in s.gaps]),
-            None if first is None else s.last_slot - first,
-            record.counted,
-            record.rejected,
-            record.duplicates,
-            record.conflicts,
-            record.created - record.counted,
-            record.expired,
-            record.first,
-            record.next - s.highest,
-            record.before,
-            pack_series(s.earlier) or None,
-            s.series,
+            highest,
+            last_slot,
+            floor,
+            tuple([highest - batch for batch in kept[::2]]),
+            b"".join(kept[1::2]),
+            unpack_gaps(gaps) if gaps else (),
+            None if first is None else last_slot - first,
+            counted,
+            rejected,
+            duplicates,
+            conflicts,
+            created - counted,
+            expired,
+            begun,
+            following - highest,
+            before,
+            earlier or None,
+            series,
         )
     )
 
 
 def unpack_record(blob: bytes) -> Record:
     """Return a packed record; raises RowError when it is damaged."""
+    return row_record(unpack_row(_ANY, blob))
+
+
+def unpack_row(key: Key, blob: bytes) -> Row:
+    """Return a packed record as the row of a device and stream; raises RowError.
+
+    Not of a damaged `earlier`: `row_record` does.
+    """
     try:
         p = _DECODER.decode(blob)
     except msgspec.MsgspecError as exc:
         raise RowError(DAMAGED) from exc
-    if len(p.digests) != len(p.back) * _DIGEST_BYTES:
+    back, digests, highest, last_slot = p.back, p.digests, p.highest, p.last_slot
+    if len(digests) != len(back) * DIGEST_BYTES:
         raise RowError("a device's record has digests without batches")
-    parts = struct.unpack(f"{_DIGEST_BYTES}s" * len(p.back), p.digests)
-    pairs = [(p.highest - back, part) for back, part in zip(p.back, parts, strict=True)]
-    digests = _DIGESTS[len(p.back)].pack(*chain.from_iterable(pairs))
-    gaps = tuple([Gap(*gap) for gap in p.gaps]) if p.gaps else ()
-    try:
-        earlier = unpack_series(p.earlier) if p.earlier else ()
-    except struct.error as exc:
-        raise RowError(DAMAGED) from exc
-    return Record(
-        DeviceState(*(p.highest, p.last_slot, p.floor, gaps, digests, p.series, earlier)),
-        None if p.span is None else p.last_slot - p.span,
+    pairs = zip([highest - one for one in back], _PARTS[len(back)].unpack(digests), strict=True)
+    return (
+        *key,
+        highest,
+        last_slot,
+        p.floor,
+        pack_gaps([Gap(*gap) for gap in p.gaps]) if p.gaps else b"",
+        _DIGESTS[len(back)].pack(*chain.from_iterable(pairs)),
+        p.series,
+        p.earlier or b"",
+        None if p.span is None else last_slot - p.span,
         p.counted,
         p.rejected,
         p.duplicates,
@@ -113,7 +139,7 @@ def unpack_record(blob: bytes) -> Record:
         p.counted + p.uncounted,
         p.expired,
         p.first,
-        p.highest + p.ahead,
+        highest + p.ahead,
         p.before,
     )
 

@@ -5,27 +5,31 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-from aggregator.counting.records import Known, Member
+from aggregator.counting.record_rows import RecordRows
+from aggregator.counting.records import Known, Member, Record
 from aggregator.counting.reporters import NOBODY, united
 from aggregator.counting.tally import add_pairs
 from aggregator.errors import FencedError
 from aggregator.store.forms import pack_pairs, status_row, unpack_pairs
-from aggregator.store.packed_records import pack_record, unpack_record
+from aggregator.store.packed_records import pack_record, pack_row, unpack_row
 from aggregator.store.period_sums import CLAIMED_S, CLAIMS, put_sums
 from aggregator.store.postgres import statements as schema
+from aggregator.store.postgres.arrays import bigints, blobs, split_blobs, texts
 from aggregator.store.shared_reads import ADD_AUDIT, FACTS, RETIRED, streams_of
 from edge_ldp.protocol.released import FIRST_SUMS_KEY
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
     import psycopg
 
-    from aggregator.counting.records import Cell, Changes, HeldCounts, Key, Record, ReleasedArrival
+    from aggregator.counting.record_rows import Row
+    from aggregator.counting.records import Cell, Changes, HeldCounts, Key, ReleasedArrival
     from aggregator.store.contract import PlanRow, RevisionRow
     from aggregator.store.rows import AuditRow
 
+_PLAIN = Member()
 _CLAIMS = CLAIMS.replace("?", "%b").format("= ANY(%b::text[])").encode()
 
 
@@ -37,37 +41,42 @@ def lock_records(
     Everything is asked for before the first answer is read: one round trip in a pipeline, two
     when a device is new. Locks: records by their keys, then the counter of enrolled devices.
     """
-    named = sorted(devices)
+    named = texts(sorted(devices))
     summing = sorted({device for device, key in keys if key >= FIRST_SUMS_KEY})
     if summing:  # a home's sums under another number are another worker's to judge
         db.execute(schema.LOCK_SUMS, (schema.SUMS, summing))
-    pairs = schema.columns(sorted(keys), 2)
-    asked = db.execute(schema.LOCK_RECORDS, pairs, binary=True) if keys else ()
-    kept = db.execute(schema.GET_WATCHED, pairs, binary=True) if keys else ()
+    pairs = _keys(sorted(keys))
+    asked = db.execute(schema.LOCK_RECORDS, pairs, binary=True) if keys else None
+    kept = db.execute(schema.GET_WATCHED, pairs, binary=True) if keys else None
     found = db.execute(schema.GET_DEVICES, (named,), binary=True)
     count = db.execute(schema.GET_ENROLLED)
     facts = db.execute(FACTS)
     claimed = db.execute(_CLAIMS, (at_s - CLAIMED_S, summing)) if summing else ()
-    records = {(device, stream): unpack_record(blob) for device, stream, blob in asked}
-    watched = {(device, stream, law): blob for device, stream, law, blob in kept}
-    known = {name: Member(*decided) for name, *decided in found}
-    if len(known) < len(named):
+    records = {key: unpack_row(key, blob) for key, blob in _joined(asked)}
+    watched = {(*key, law): blob for key, law, blob in _joined(kept)}
+    known = _members(found)
+    if len(known) < len(devices):
         # who enrols does so alone, so that the limit on devices is exact with several workers
         count = db.execute(schema.LOCK_ENROLLED)
-        found = db.execute(schema.GET_DEVICES, (named,), binary=True)
-        known = {name: Member(*decided) for name, *decided in found}
+        known = _members(db.execute(schema.GET_DEVICES, (named,), binary=True))
     (devices_ever,) = count.fetchone() or (0,)
-    members = {name: one for name, one in known.items() if one != Member()}
-    retired = frozenset(streams_of(facts, RETIRED))
-    claims = [*claimed]
-    return Known(records, frozenset(known), devices_ever, watched, members, retired, claims)
+    members = {name: one for name, one in known.items() if one is not _PLAIN}
+    return Known(
+        RecordRows(records),
+        frozenset(known),
+        devices_ever,
+        watched,
+        members,
+        frozenset(streams_of(facts, RETIRED)),
+        [*claimed],
+    )
 
 
 def write(db: psycopg.Connection[Any], known: Known, changes: Changes, at_s: int) -> None:
     """Write what a flush changes, within its transaction; rows are locked in a fixed order."""
     if changes.enrolled:
         db.execute(schema.ADD_DEVICES, (at_s, sorted(changes.enrolled)))
-    _write_records(db, known, sorted(changes.records.items(), key=lambda pair: pair[0]))
+    _write_records(db, known, RecordRows.of(changes.records).rows)
     statuses = sorted(changes.statuses.items())
     if statuses:
         rows = [(name, *status_row(s)) for name, s in statuses]
@@ -77,9 +86,10 @@ def write(db: psycopg.Connection[Any], known: Known, changes: Changes, at_s: int
         _write_held(db, device, held)
     if changes.holds:
         db.execute(schema.HOLD_DEVICES, (at_s, sorted(changes.holds)))
-    watched = [(*key, kept) for key, kept in sorted(changes.watched.items())]
-    if watched:
-        db.execute(schema.PUT_WATCHED, schema.columns(watched, 4))
+    if changes.watched:
+        keys, kept = zip(*sorted(changes.watched.items()), strict=True)
+        laws = texts([law for _, _, law in keys])
+        db.execute(schema.PUT_WATCHED, (*_keys(keys), laws, blobs(kept)))
     marks = [
         (*key, at_s, mark.name, mark.seen, mark.reports, mark.bound, mark.chance)
         for key, mark in sorted(changes.marked.items())
@@ -164,17 +174,41 @@ def _is_ours(db: psycopg.Connection[Any]) -> bool:
     return db.execute(query, (schema.LOCKS, schema.MERGING)).fetchone() == (True,)
 
 
+def _keys(keys: Sequence[tuple[Any, ...]]) -> tuple[bytes, bytes]:
+    """Return the devices and the streams of keys as arrays."""
+    return texts([key[0] for key in keys]), bigints([key[1] for key in keys])
+
+
+def _joined(found: psycopg.Cursor[Any] | None) -> Iterator[tuple[Any, ...]]:
+    """Give key, further texts and blob of the rows that a statement joined to one; none of none."""
+    row = None if found is None else found.fetchone()
+    if row is None or row[0] is None:
+        return iter(())
+    devices, streams, *more, sizes, joined = row
+    keys = zip(devices.split("\n"), map(int, streams.split()), strict=True)
+    return zip(keys, *(one.split("\n") for one in more), split_blobs(joined, sizes), strict=True)
+
+
+def _members(found: psycopg.Cursor[Any]) -> dict[str, Member]:
+    """Return what was decided of the devices that have a row, of plain ones _PLAIN itself."""
+    known: dict[str, Member] = {}
+    for names, *decided in found:
+        member = Member(*decided)
+        known.update(dict.fromkeys(names.split("\n"), _PLAIN if member == _PLAIN else member))
+    return known
+
+
 def _write_records(
-    db: psycopg.Connection[Any], known: Known, records: list[tuple[Key, Record]]
+    db: psycopg.Connection[Any], known: Known, records: Mapping[Key, Record | Row]
 ) -> None:
     for statement, is_known in ((schema.PUT_RECORDS, True), (schema.NEW_RECORDS, False)):
-        rows = [
-            (*key, pack_record(record))
-            for key, record in records
-            if (key in known.records) is is_known
-        ]
-        if rows:
-            db.execute(statement, schema.columns(rows, 3))
+        keys = sorted([key for key in records if (key in known.records) is is_known])
+        if keys:
+            packed = [
+                pack_record(one) if isinstance(one, Record) else pack_row(one)
+                for one in map(records.__getitem__, keys)
+            ]
+            db.execute(statement, (*_keys(keys), blobs(packed)))
 
 
 def _write_sums(db: psycopg.Connection[Any], changes: Changes) -> None:

@@ -11,6 +11,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from aggregator.errors import StoreAwayError, StoreError, StoreHeldError
 from aggregator.store.postgres import schema as tables
+from aggregator.store.postgres.arrays import learn
 
 # A dead network ends a call within seconds; the server ends what a lost client left open.
 LINK = {
@@ -45,6 +46,7 @@ def connect(url: str, password: str | None) -> psycopg.Connection[Any]:
     if password is not None:
         options["password"] = password
     db = psycopg.connect(url, autocommit=True, **options)
+    learn(db)
     try:
         for setting in SETTINGS:
             db.execute(setting)

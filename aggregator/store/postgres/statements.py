@@ -16,16 +16,19 @@ MIGRATING, MERGING, WRITING, LEADING, MEMBERS = 1, 2, 3, 4, 5
 MERGE_EVERY = 64  # flushes of one writer
 KEEP_FLUSHES = "1 day"  # an unknown commit is asked for within seconds of the server's return
 
-LOCK_RECORDS = """SELECT device, stream, record FROM records
+LOCK_RECORDS = r"""WITH locked AS (SELECT device, stream, record FROM records
     WHERE (device, stream) IN (SELECT * FROM unnest(%b::text[], %b::integer[]))
-    ORDER BY device, stream FOR UPDATE"""
+    ORDER BY device, stream FOR UPDATE)
+    SELECT string_agg(device, E'\n'), string_agg(stream::text, ' '),
+    string_agg(length(record)::text, ' '), string_agg(record, '') FROM locked"""
 # a record that another worker made meanwhile is an error here, and the flush is decided again
 NEW_RECORDS = """INSERT INTO records
     SELECT * FROM unnest(%b::text[], %b::integer[], %b::bytea[])"""
 PUT_RECORDS = """UPDATE records AS old SET record = new.record
     FROM unnest(%b::text[], %b::integer[], %b::bytea[]) AS new (device, stream, record)
     WHERE old.device = new.device AND old.stream = new.stream"""
-GET_WATCHED = """SELECT device, stream, law, kept FROM watched
+GET_WATCHED = r"""SELECT string_agg(device, E'\n'), string_agg(stream::text, ' '),
+    string_agg(law, E'\n'), string_agg(length(kept)::text, ' '), string_agg(kept, '') FROM watched
     WHERE (device, stream) IN (SELECT * FROM unnest(%b::text[], %b::integer[]))"""
 PUT_WATCHED = """INSERT INTO watched
     SELECT * FROM unnest(%b::text[], %b::integer[], %b::text[], %b::bytea[])
@@ -62,8 +65,9 @@ PUT_SPOOLED = """INSERT INTO spooled VALUES (%s, %s)
     ON CONFLICT (worker) DO UPDATE SET flush = excluded.flush"""
 KNOWS_FLUSH = """SELECT EXISTS (SELECT FROM flushes WHERE day = %s AND id = %s)
     OR EXISTS (SELECT FROM spooled WHERE flush = %s)"""
-GET_DEVICES = """SELECT device, grp, revoked_s IS NOT NULL, held_s IS NOT NULL,
-    cleared_s IS NOT NULL, cls FROM devices WHERE device = ANY(%b::text[])"""
+GET_DEVICES = r"""SELECT string_agg(device, E'\n'), grp, revoked_s IS NOT NULL, held_s IS NOT NULL,
+    cleared_s IS NOT NULL, cls FROM devices WHERE device = ANY(%b::text[])
+    GROUP BY 2, 3, 4, 5, 6"""
 HOLD_DEVICES = "UPDATE devices SET held_s = %s WHERE device = ANY(%b::text[]) AND held_s IS NULL"
 ADD_DEVICES = """WITH added AS (
         INSERT INTO devices (device, state, software, seen_s, enrolled_s)

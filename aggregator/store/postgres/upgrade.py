@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from aggregator.store.forms import repack_pairs, row_record
+from aggregator.counting.record_rows import row_record
+from aggregator.store.forms import repack_pairs
 from aggregator.store.packed_records import pack_record
 from aggregator.store.postgres import schema as tables
 from aggregator.store.postgres import statements as schema
@@ -44,7 +45,8 @@ def convert(db: psycopg.Connection[Any], step: int) -> None:
         return
     last = ("", -1)
     while rows := db.execute(_OLD.encode(), last, binary=True).fetchall():
-        made = [(row[0], row[1], pack_record(row_record((*row[2:], 0, b"")))) for row in rows]
+        whole = [(*row[:7], 0, b"", *row[7:]) for row in rows]  # there were no series
+        made = [(*row[:2], pack_record(row_record(row))) for row in whole]
         db.execute(schema.NEW_RECORDS, schema.columns(made, 3))
         last = rows[-1][:2]
     db.execute("DROP TABLE old_records")

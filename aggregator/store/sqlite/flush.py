@@ -9,10 +9,11 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from aggregator.counting.records import Known, Member
+from aggregator.counting.record_rows import RecordRows, record_row
+from aggregator.counting.records import Known, Member, Record
 from aggregator.counting.reporters import NOBODY, united
 from aggregator.counting.tally import add_pairs
-from aggregator.store.forms import pack_pairs, record_row, row_record, status_row, unpack_pairs
+from aggregator.store.forms import pack_pairs, status_row, unpack_pairs
 from aggregator.store.period_sums import CLAIMED_S, CLAIMS, put_sums
 from aggregator.store.shared_reads import FACTS, RETIRED, streams_of
 from aggregator.store.sqlite import curated_schema, schema
@@ -23,9 +24,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from collections.abc import Set as AbstractSet
 
-    from aggregator.counting.records import Cell, Changes, Key, Record, WatchKey
+    from aggregator.counting.record_rows import Row
+    from aggregator.counting.records import Cell, Changes, Key, WatchKey
     from aggregator.counting.tally import Tally
 
+_KEY = itemgetter(0, 1)  # of a row
+_FOLLOWED = itemgetter(*(schema.RECORD.replace(",", "").split().index(n) for n in schema.FOLLOWED))
 _CLAIMS = CLAIMS.format("IN (SELECT value FROM json_each(?))")
 
 
@@ -45,12 +49,12 @@ def known(
     streams: defaultdict[int, list[str]] = defaultdict(list)
     for device, stream in keys:
         streams[stream].append(device)
-    records: dict[Key, Record] = {}
+    records: dict[Key, Record | Row] = {}
     watched: dict[WatchKey, bytes] = {}
     for stream, names in streams.items():
         named = (json.dumps(sorted(names)), stream)
-        kept_rows = db.execute(schema.GET_RECORDS, named)
-        records |= {(row[0], stream): row_record(row, 1) for row in kept_rows}
+        rows = db.execute(schema.GET_RECORDS, named).fetchall()
+        records |= zip(map(_KEY, rows), rows, strict=True)
         watched |= {
             (device, stream, law): kept
             for device, law, kept in db.execute(schema.GET_WATCHED, named)
@@ -61,7 +65,9 @@ def known(
     retired = frozenset(streams_of(db.execute(FACTS), RETIRED))
     summing = json.dumps(sorted({device for device, key in keys if key >= FIRST_SUMS_KEY}))
     claims = db.execute(_CLAIMS, (at_s - CLAIMED_S, summing)).fetchall()
-    return Known(records, frozenset(found), device_count, watched, members, retired, claims)
+    return Known(
+        RecordRows(records), frozenset(found), device_count, watched, members, retired, claims
+    )
 
 
 def _add_counts(db: sqlite3.Connection, tally: Tally, reporters: Mapping[Cell, bytes]) -> None:
@@ -96,7 +102,14 @@ def write(db: sqlite3.Connection, changes: Changes, at_s: int) -> None:
         schema.PUT_STATUS,
         [(device, *status_row(s), at_s) for device, s in changes.statuses.items()],
     )
-    db.executemany(schema.PUT_RECORD, [record_row(*pair) for pair in changes.records.items()])
+    made, followed = [], []
+    for key, one in RecordRows.of(changes.records).rows.items():
+        if isinstance(one, Record):
+            made.append(record_row(key, one))
+        else:
+            followed.append(_FOLLOWED(one))
+    db.executemany(schema.PUT_RECORD, made)
+    db.executemany(schema.PUT_FOLLOWED, followed)
     _add_counts(db, changes.tally, changes.reporters)
     db.executemany(
         schema.ADD_PRESENCE, [(*key, slots) for key, slots in sorted(changes.presence.items())]

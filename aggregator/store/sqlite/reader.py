@@ -8,10 +8,10 @@ import sqlite3
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
+from aggregator.counting.record_rows import row_record
 from aggregator.counting.seen_batches import is_settled
 from aggregator.errors import OldStoreError, StoreError, StoreHeldError
 from aggregator.store.contract import LAST_BUCKET
-from aggregator.store.forms import row_record
 from aggregator.store.reader import Reader
 from aggregator.store.rows import MOVED, THERE, RefusedRow, ReleasedChunk, ReportSum
 from aggregator.store.shared_reads import WHOSE, added_up
@@ -184,10 +184,10 @@ class SqliteReader(Reader):
 
     def records(self) -> Iterator[tuple[Key, Record]]:
         """Yield every device's and stream's record, by key."""
-        query = f"SELECT device, stream, {schema.RECORD} FROM records ORDER BY 1, 2"  # noqa: S608 (our own columns)
+        query = f"SELECT {schema.RECORD} FROM records ORDER BY 1, 2"  # noqa: S608 (our own columns)
         with self.reading() as db:
-            for device, stream, *row in db.execute(query):
-                yield (device, stream), row_record(row)
+            for row in db.execute(query):
+                yield row[:2], row_record(row)
 
     def report_sums(self) -> list[ReportSum]:
         """Return all records added up, of devices alike."""
@@ -258,9 +258,9 @@ class SqliteReader(Reader):
 
     def states(self, device: str) -> list[tuple[int, Record]]:
         """Return (stream, record) of one device."""
-        query = f"SELECT stream, {schema.RECORD} FROM records WHERE device = ? ORDER BY 1"  # noqa: S608 (our own columns)
+        query = f"SELECT {schema.RECORD} FROM records WHERE device = ? ORDER BY 2"  # noqa: S608 (our own columns)
         with self.reading() as db:
-            return [(stream, row_record(row)) for stream, *row in db.execute(query, (device,))]
+            return [(row[1], row_record(row)) for row in db.execute(query, (device,))]
 
     def committed(self, doubt: Doubt) -> bool:
         """Say whether a flush was committed: its first frame is settled (there is one writer)."""

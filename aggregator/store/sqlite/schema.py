@@ -150,9 +150,16 @@ _SEVENTH = (
 )
 # What makes a store of the version before into one of this version; a new one takes every step.
 STEPS = {1: _FIRST, 2: _SECOND, 3: _THIRD, 4: _FOURTH, 5: _FIFTH, 6: _SIXTH, 7: _SEVENTH}
-RECORD = """highest, last_slot, floor, gaps, digests, first_slot, counted, rejected, duplicates,
-    conflicts, created, expired, first, next, before, series, earlier"""
-PUT_RECORD = "INSERT OR REPLACE INTO records VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+# of counting.record_rows
+RECORD = """device, stream, highest, last_slot, floor, gaps, digests, series, earlier,
+    first_slot, counted, rejected, duplicates, conflicts, created, expired, first, next, before"""
+PUT_RECORD = f"""INSERT OR REPLACE INTO records ({RECORD})
+    VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"""  # noqa: S608 (our own columns)
+# what `follow` changes, and whose: all columns take half as much again
+FOLLOWED = ("highest", "last_slot", "digests", "first_slot", "counted", "device", "stream")
+PUT_FOLLOWED = """UPDATE records
+    SET highest = ?, last_slot = ?, digests = ?, first_slot = ?, counted = ?
+    WHERE device = ? AND stream = ?"""
 PUT_STATUS = """INSERT INTO devices
     (device, state, software, refusals, health, ages, cls, seen_s, enrolled_s)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8) ON CONFLICT (device) DO UPDATE
@@ -167,7 +174,7 @@ GET_DEVICES = """SELECT device,
     grp = 0 AND cls = 0 AND coalesce(revoked_s, held_s, cleared_s) IS NULL,
     grp, revoked_s IS NOT NULL, held_s IS NOT NULL, cleared_s IS NOT NULL, cls
     FROM json_each(?) CROSS JOIN devices ON device = value"""
-GET_RECORDS = f"""SELECT device, {RECORD}
+GET_RECORDS = f"""SELECT {RECORD}
     FROM json_each(?) CROSS JOIN records ON device = value AND stream = ?"""  # noqa: S608 (our own columns)
 GET_WATCHED = """SELECT device, law, kept
     FROM json_each(?) CROSS JOIN watched ON device = value AND stream = ?"""

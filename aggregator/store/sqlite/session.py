@@ -5,10 +5,11 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
+from aggregator.counting.record_rows import record_row
 from aggregator.counting.reporters import united
 from aggregator.counting.tally import add_pairs
 from aggregator.errors import FencedError, StoreError
-from aggregator.store.forms import pack_pairs, record_row, unpack_pairs
+from aggregator.store.forms import pack_pairs, unpack_pairs
 from aggregator.store.shared_reads import ADD_AUDIT
 from aggregator.store.sqlite import schema
 from aggregator.store.sqlite.reader import SqliteReader, connect, refuse_moved

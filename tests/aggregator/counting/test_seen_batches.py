@@ -4,18 +4,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aggregator.counting.seen_batches import (
-    KEPT_DIGESTS,
     LAST_BATCH,
     OPEN_GAPS,
     ArrivedBatch,
-    ClosedSeries,
     DeviceState,
     Gap,
     Outcome,
     Placed,
     build_receipt,
     close_gaps,
-    follow,
     is_settled,
     place,
 )
@@ -99,28 +96,6 @@ def test_late_batches_bound_each_other_from_above_too() -> None:
     state, outcome = place(state, ArrivedBatch(2, first - 9, first - 5, b"x"))
     assert (outcome.outcome, outcome.before) == (Outcome.LATE, first)
     assert [(gap.after, gap.before) for gap in state.gaps] == [(first - 5, first)]
-
-
-def test_the_quick_way_is_the_general_one_where_it_is_gone_REP_05() -> None:
-    gone = set()
-    for state in (
-        DeviceState(),
-        DeviceState(4, 20, 1, (), b"x" * 12 * KEPT_DIGESTS),
-        DeviceState(4, 20, 9, (), b"", 7),
-        DeviceState(4, 20, 1, (Gap(2, 2, 5, 9),), b"", 7),
-        DeviceState(4, 20, 1, (), b"", 7, (ClosedSeries(6, 3, 0, (), b""),)),
-        DeviceState(LAST_BATCH, 20, 1, (), b"", 7),
-    ):
-        for number in (1, 4, 5, 6, 9, 10, LAST_BATCH + 1):
-            for first, last in ((4, 8), (20, 24), (21, 21), (30, 40)):
-                for series in (0, 6, 7):
-                    batch = ArrivedBatch(number, first, last, b"12345678", series=series)
-                    found = follow(state, first, last, number, b"12345678", series)
-                    if found is None:
-                        continue
-                    assert (found, Placed(Outcome.NEW, state.last_slot)) == place(state, batch)
-                    gone.add((state, number, series))
-    assert len(gone) == 1 + 1 + 3
 
 
 def test_more_batches_than_slots_change_nothing_AGG_19_REP_06() -> None:

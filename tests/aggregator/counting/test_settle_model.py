@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from aggregator.counting.code_sets import watch_mechanism
 from aggregator.counting.frames import FrameBatch
+from aggregator.counting.record_rows import RecordRows, record_row
 from aggregator.counting.records import Changes, Key, Known, Member, Record, WatchKey
 from aggregator.counting.refusals import Codes, Rules, StreamRules
 from aggregator.counting.seen_batches import OPEN_GAPS, DeviceState, Gap
@@ -140,7 +141,8 @@ class Kept:
         self.members = members
 
     def known(self) -> Known:
-        return Known(self.records, self.devices, len(self.devices), self.watched, self.members)
+        rows = RecordRows({key: record_row(key, one) for key, one in self.records.items()})
+        return Known(rows, self.devices, len(self.devices), self.watched, self.members)
 
     def take(self, changes: Changes) -> None:
         self.records = {**self.records, **changes.records}

@@ -8,51 +8,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aggregator.counting.records import Record
-from aggregator.counting.seen_batches import DIGEST, ClosedSeries, DeviceState, Gap
+from aggregator.counting.seen_batches import DIGEST, DeviceState
 from aggregator.counting.tally import MOST
 from aggregator.store.forms import (
     PairSum,
     pack_pairs,
-    record_row,
     repack_pairs,
-    row_record,
     unpack_pairs,
 )
 from aggregator.store.packed_records import pack_record, sum_records, unpack_record
 from edge_ldp.errors import RowError
+from tests.aggregator.counting.some_records import RECORDS
 
-U32 = st.integers(0, (1 << 32) - 2)
-U63 = st.integers(0, (1 << 63) - 1)
-GAPS = st.builds(Gap, U32, U32, st.integers(-1, 1 << 31), st.none() | U32)
-DIGESTS = st.builds(DIGEST.pack, U32, st.binary(min_size=8, max_size=8))
-SERIES = st.builds(
-    ClosedSeries,
-    *(U32, U32, U32),
-    st.lists(GAPS, max_size=3).map(tuple),
-    st.lists(DIGESTS, max_size=8).map(b"".join),
-)
-STATES = st.builds(
-    DeviceState,
-    series=U32,
-    earlier=st.lists(SERIES, max_size=3).map(tuple),
-    highest=U32,
-    last_slot=st.integers(-1, (1 << 32) - 2),
-    floor=U32,
-    gaps=st.lists(GAPS, max_size=5).map(tuple),
-    digests=st.lists(DIGESTS, max_size=8).map(b"".join),
-)
-RECORDS = st.builds(Record, STATES, st.none() | U32, *[U63] * 9)
 HISTOGRAMS = st.dictionaries(st.integers(0, 65_535), st.integers(1, (1 << 63) - 1), max_size=50)
 
 
 @given(RECORDS)
 def test_a_packed_record_is_the_record(record: Record) -> None:
     assert unpack_record(pack_record(record)) == record
-
-
-@given(RECORDS)
-def test_a_row_of_columns_is_the_record_too(record: Record) -> None:
-    assert row_record(record_row(("home", 1), record)[2:]) == record
 
 
 def test_a_usual_record_takes_110_bytes_of_which_64_are_digests() -> None:
@@ -100,13 +73,6 @@ def test_a_damaged_record_is_refused(cut: int) -> None:
     blob = pack_record(Record(DeviceState(3, 9, digests=DIGEST.pack(3, b"12345678"))))
     with pytest.raises(RowError, match="record"):
         unpack_record(blob[:cut])
-
-
-def test_a_row_with_a_cut_digest_is_refused() -> None:
-    row = list(record_row(("home", 1), Record(DeviceState(3, 9, digests=DIGEST.pack(3, bytes(8))))))
-    row[6] = row[6][:-1]
-    with pytest.raises(RowError, match="record"):
-        row_record(row[2:])
 
 
 @given(HISTOGRAMS)
