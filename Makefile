@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 PROJECTS := pyproject.toml agent/pyproject.toml aggregator/pyproject.toml firmware_stubs/pyproject.toml studies/pyproject.toml
 DEMO := -e . -e ./agent -e ./aggregator -e ./firmware_stubs
-ALL := -e ".[dev]" -e ./agent -e "./aggregator[archive,console,postgres,sign]" -e ./firmware_stubs -e ./studies
+ALL := -e ".[dev]" -e ./agent -e "./aggregator[archive,console,oidc,postgres,sign]" -e ./firmware_stubs -e ./studies
 
 # hundreds of processes start in the tests: their bytecode is kept, as it is for a user
 export PYTHONDONTWRITEBYTECODE :=

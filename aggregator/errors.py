@@ -33,6 +33,18 @@ class FencedError(StoreError):
         super().__init__(where, reason, "only one aggregator may issue plans")
 
 
+class SignOnError(AggregatorError):
+    """Somebody is not signed on: `kind` (state, code, token, role, refused, provider), and why.
+
+    Nothing of what was sent is in it.
+    """
+
+    def __init__(self, kind: str, reason: str) -> None:
+        super().__init__(f"{kind}: {reason}")
+        self.kind = kind
+        self.reason = reason
+
+
 class RivalError(AggregatorError):
     """Another aggregator serves the fleet, and came before us: `words` say how it shows."""
 

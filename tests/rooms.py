@@ -274,9 +274,9 @@ ROOMS = {
         "edge_ldp/device edge_ldp/certify edge_ldp/sums edge_ldp/service"
         " aggregator aggregator/config aggregator/store aggregator/enrolment"
         f" aggregator/answers aggregator/commands {BASE}",
-        "msgspec starlette uvicorn jinja2 pyarrow",
-        io="answering.py confinement.py desks.py guard.py half_open.py main.py pulse.py server.py"
-        " tables.py",
+        "msgspec starlette uvicorn jinja2 joserfc pyarrow",
+        io="answering.py confinement.py desks.py guard.py half_open.py main.py provider.py pulse.py"
+        " server.py signing_on.py tables.py",
     ),
     "aggregator/main.py": Room(
         "`edge-ldp aggregator`",

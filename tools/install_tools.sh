@@ -1,7 +1,7 @@
 #!/bin/sh
 # What the tests need from outside of pip: a real MQTT broker; PostgreSQL; systemd's
 # own judge of units; a C compiler; the Cortex-M cross compiler, its C library and QEMU; Node and the MicroPython
-# build that runs under it; a browser and its judge of accessibility; Prometheus; a proxy; what fuzzes an API
+# build that runs under it; a browser and its judge of accessibility; a provider of OpenID Connect; Prometheus; a proxy; what fuzzes an API
 # by its description, apart from our own packages, as it brings two dozen more.
 # With "slow", also what only the slow tests need: Java for Spark, clean Debian roots, QEMU's user mode for
 # the agent on ARM.
@@ -14,6 +14,7 @@ PATH="$PATH:/usr/sbin"
 MICROPYTHON=@micropython/micropython-webassembly-pyscript
 MICROPYTHON_VERSION=1.27.0
 AXE_VERSION=4.14.1
+OIDC_VERSION=9.13.3
 SCHEMATHESIS_VERSION=4.32.5
 
 slow=""
@@ -73,22 +74,18 @@ fi
 [ -z "$left" ] || warn "not installed: $(echo $left)" \
     "as root: apt-get install --no-install-recommends $(echo $left), or their like"
 
-manifest=".node/node_modules/$MICROPYTHON/package.json"
-if ! grep -qs "\"version\": *\"$MICROPYTHON_VERSION\"" "$manifest"; then
-    npm="npm install --prefix .node --no-save --no-audit --no-fund $MICROPYTHON@$MICROPYTHON_VERSION"
-    echo "installing MicroPython for Node in .node"
+# all at once: npm takes away what it is not told of
+packages="$MICROPYTHON@$MICROPYTHON_VERSION axe-core@$AXE_VERSION oidc-provider@$OIDC_VERSION"
+for package in $packages; do
+    manifest=".node/node_modules/${package%@*}/package.json"
+    grep -qs "\"version\": *\"${package##*@}\"" "$manifest" && continue
+    npm="npm install --prefix .node --no-save --no-audit --no-fund $packages"
+    echo "installing $packages in .node"
     if ! command -v npm >/dev/null || ! $npm >/dev/null; then
-        warn "MicroPython for Node is not in .node" "$npm"
+        warn "not in .node: $packages" "$npm"
     fi
-fi
-
-if ! grep -qs "\"version\": *\"$AXE_VERSION\"" .node/node_modules/axe-core/package.json; then
-    npm="npm install --prefix .node --no-save --no-audit --no-fund $MICROPYTHON@$MICROPYTHON_VERSION axe-core@$AXE_VERSION"
-    echo "installing axe-core in .node"
-    if ! command -v npm >/dev/null || ! $npm >/dev/null; then
-        warn "axe-core is not in .node" "$npm"
-    fi
-fi
+    break
+done
 
 if ! .schemathesis/bin/schemathesis --version 2>/dev/null | grep -q "$SCHEMATHESIS_VERSION"; then
     pip="python3 -m venv .schemathesis && .schemathesis/bin/pip install -q schemathesis==$SCHEMATHESIS_VERSION"

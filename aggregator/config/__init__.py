@@ -3,8 +3,10 @@
 from aggregator.config.load import (
     load_config,
     parse_config,
+    read_client_secret,
     read_password,
     read_store_password,
+    secret_file,
 )
 from aggregator.config.sections import (
     AggregatorConfig,
@@ -16,6 +18,7 @@ from aggregator.config.sections import (
     DevicesTable,
     GuardTable,
     IntakeTable,
+    OidcTable,
     PlansTable,
     QueryTable,
     RehearsalTable,
@@ -23,6 +26,7 @@ from aggregator.config.sections import (
     SignOnTable,
     StoreTable,
     is_loopback,
+    is_safe_url,
 )
 from aggregator.config.streams import StreamTable
 from aggregator.errors import ConfigError
@@ -38,6 +42,7 @@ __all__ = [
     "DevicesTable",
     "GuardTable",
     "IntakeTable",
+    "OidcTable",
     "PlansTable",
     "QueryTable",
     "RehearsalTable",
@@ -46,8 +51,11 @@ __all__ = [
     "StoreTable",
     "StreamTable",
     "is_loopback",
+    "is_safe_url",
     "load_config",
     "parse_config",
+    "read_client_secret",
     "read_password",
     "read_store_password",
+    "secret_file",
 ]

@@ -10,6 +10,7 @@ from aggregator.config.sections import (
     PlansTable,
     StoreTable,
     is_loopback,
+    is_safe_url,
 )
 from aggregator.config.streams import StreamTable
 from edge_ldp.device.errors import ParameterError
@@ -104,8 +105,9 @@ def _console_faults(console: ConsoleTable, store: StoreTable) -> Iterator[tuple[
             "console.sign_on.proxy",
             '"unix" where `listen` is the path of a socket, else an address',
         )
+    yield from _oidc_faults(console)
     if not console.is_here:
-        if console.tokens_file is None and sign_on is None:
+        if console.tokens_file is None and sign_on is None and console.oidc is None:
             yield "console.tokens_file", "a file of `edge-ldp console tokens make` off this machine"
         if console.cert_file is None and not console.allow_plaintext:
             yield "console.cert_file", "a certificate off this machine, or allow_plaintext = true"
@@ -118,6 +120,12 @@ def _console_faults(console: ConsoleTable, store: StoreTable) -> Iterator[tuple[
     if store.url is None:
         yield "console.url", "none with a SQLite file, which is opened for reading only"
     yield from _url_faults("console.url", console.url)
+
+
+def _oidc_faults(console: ConsoleTable) -> Iterator[tuple[str, str]]:
+    for key in ("issuer", "address"):
+        if console.oidc and not is_safe_url(getattr(console.oidc, key)):
+            yield f"console.oidc.{key}", "https://, or http:// on this machine"
 
 
 def _store_faults(store: StoreTable) -> Iterator[tuple[str, str]]:

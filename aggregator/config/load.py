@@ -11,7 +11,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from aggregator.config.faults import faults
-from aggregator.config.sections import AggregatorConfig, BrokerTable, StoreTable
+from aggregator.config.sections import AggregatorConfig, BrokerTable, OidcTable, StoreTable
 from aggregator.errors import ConfigError
 from edge_ldp.service.toml_lines import placed
 from edge_ldp.service.typed_table import TableError, read_table
@@ -61,6 +61,11 @@ def read_password(table: BrokerTable, file: str) -> str | None:
     return _read_secret(table.password_file, "broker.password_file", file)
 
 
+def read_client_secret(table: OidcTable, file: str) -> str:
+    """Return what our client proves itself by to its provider; raises ConfigError."""
+    return _read_secret(table.secret_file, "console.oidc.secret_file", file) or ""
+
+
 def read_store_password(table: StoreTable, file: str) -> str | None:
     """Return the database's password from its file, which only its owner may read."""
     return _read_secret(table.password_file, "store.password_file", file)
@@ -74,10 +79,23 @@ def _error(file: str, key: str, expected: str, line: int | None) -> ConfigError:
 def _read_secret(name: str | None, key: str, file: str) -> str | None:
     if name is None:
         return None
+    path = secret_file(name, key, file)
+    try:
+        return path.read_text().strip()
+    except OSError as exc:
+        raise _unreadable(exc, key, file) from exc
+
+
+def secret_file(name: str, key: str, file: str) -> Path:
+    """Return where a secret stands that only its owner may read; raises ConfigError."""
     path = Path(name)
     try:
         if path.stat().st_mode & MAX_PASSWORD_MODE:
             raise ConfigError(file, key, f"expected a file of mode 0600: chmod 600 {path}")
-        return path.read_text().strip()
     except OSError as exc:
-        raise ConfigError(file, key, f"expected a readable file ({exc.strerror}: {path})") from exc
+        raise _unreadable(exc, key, file) from exc
+    return path
+
+
+def _unreadable(exc: OSError, key: str, file: str) -> ConfigError:
+    return ConfigError(file, key, f"expected a readable file ({exc.strerror}: {exc.filename})")

@@ -7,6 +7,7 @@ aggregator/answers/crowds.py; [announce] aggregator/running/announcer.py; [[stre
 aggregator/config/streams.py and aggregator/plans/planner.py.
 """
 
+import re
 from dataclasses import dataclass
 from datetime import timedelta, timezone, tzinfo
 from ipaddress import ip_address
@@ -22,6 +23,10 @@ DAY_S = 86_400
 
 
 _HEADER = r"[A-Za-z0-9-]+"
+_URL = re.compile(
+    r"(?P<scheme>https?)://(?P<host>[A-Za-z0-9.-]+|\[[0-9a-fA-F:.]+\])(:(?P<port>[0-9]{1,5}))?"
+    r"(/[!-\"$->@-~]*)?(\?[!-\"$-~]*)?"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +189,31 @@ class SignOnTable:
 
 
 @dataclass(frozen=True, slots=True)
+class OidcTable:
+    """[console.oidc]: people sign on at a provider of OpenID Connect.
+
+    `issuer`: its address, as it writes it. `client_id`, `secret_file` (mode 0600): as registered
+    there, with `address`, the console's own, and /signed-on behind it. `roles`: of a value of
+    `claim` in the ID token, which `scope` asks for; the first that fits, as of [console.sign_on].
+    """
+
+    issuer: str
+    client_id: Annotated[str, Form(r"[\x21-\x7e]{1,255}", "as it is registered")]
+    secret_file: str
+    address: str
+    roles: dict[str, Any]
+    claim: str = "groups"
+    scope: Annotated[str, Form(r"openid( [\x21-\x7e]+)*", "openid and what else")] = (
+        "openid profile email"
+    )
+
+    @property
+    def redirect_uri(self) -> str:
+        """Where the provider sends a browser back to."""
+        return f"{self.address.rstrip('/')}/signed-on"
+
+
+@dataclass(frozen=True, slots=True)
 class ConsoleTable:
     """[console]: where `edge-ldp console` listens, and who may look.
 
@@ -206,6 +236,7 @@ class ConsoleTable:
     per_minute: Annotated[int, Range(ge=10, le=1_000_000)] = 600
     processes: Annotated[int, Range(ge=1, le=16)] = 2
     sign_on: SignOnTable | None = None
+    oidc: OidcTable | None = None
 
     @property
     def is_here(self) -> bool:
@@ -282,3 +313,11 @@ def is_loopback(host: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+def is_safe_url(url: str) -> bool:
+    """Say whether nobody on the way reads what is asked there: by https, or on this machine."""
+    found = _URL.fullmatch(url)
+    if found is None or not 0 < int(found["port"] or 1) < 1 << 16:
+        return False
+    return found["scheme"] == "https" or is_loopback(found["host"].strip("[]"))

@@ -14,7 +14,7 @@ import time
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from aggregator.answers.parts import answer_json
 from aggregator.commands.common import (
@@ -36,7 +36,7 @@ from edge_ldp.sums import forecast_command as forecast
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping
     from contextlib import AbstractContextManager
     from socket import socket
     from types import FrameType
@@ -60,6 +60,13 @@ class Reply:
     code: int
     out: bytes
     err: str
+
+
+class Attendant(Protocol):
+    """What answers in a process of its own."""
+
+    def answer(self, kind: str, name: str, given: Given) -> Reply:
+        """Answer whatever may be asked, and nothing else."""
 
 
 class _Once:
@@ -166,7 +173,7 @@ class Desk:
     ) -> Reply:
         """Do it within a limit; a store that failed is opened anew the next time."""
         try:
-            with limit or _limited():
+            with limit or limited():
                 return work()
         except TimeoutError:
             return Reply(EXIT_BUSY, b"", f"not done in {LIMIT_S:.0f} s: ask for less")
@@ -205,7 +212,7 @@ def reading_config(config: AggregatorConfig) -> AggregatorConfig:
     return replace(config, store=StoreTable(url=own.url, password_file=own.password_file))
 
 
-def keep(file: str, channels: Sequence[socket], asks: int) -> int:
+def keep(makers: Mapping[socket, Callable[[], Attendant]], asks: int) -> int:
     """Keep a process at work on each channel while the one that asks lives; return the exit code.
 
     They end with it, not by a signal; one that dies is replaced.
@@ -213,16 +220,16 @@ def keep(file: str, channels: Sequence[socket], asks: int) -> int:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     parser()
-    at, free = {}, list(channels)
+    at, free = {}, list(makers)
     while os.getppid() == asks:
         for channel in free:
             pid = os.fork()
             if not pid:
                 end_with_parent()
-                for other in channels:
+                for other in makers:
                     if other is not channel:
                         other.close()
-                return attend(Desk(file), channel)
+                return attend(makers[channel](), channel)
             at[pid] = channel
         time.sleep(LOOK_S)
         pid, _ = os.waitpid(-1, os.WNOHANG)
@@ -230,7 +237,7 @@ def keep(file: str, channels: Sequence[socket], asks: int) -> int:
     return 0
 
 
-def attend(desk: Desk, channel: socket) -> int:
+def attend(desk: Attendant, channel: socket) -> int:
     """Answer what is asked on a channel until nobody listens; return the exit code.
 
     A question: number, kind, name, given, as JSON. An answer: the number, exit code, error, and in
@@ -249,10 +256,10 @@ def attend(desk: Desk, channel: socket) -> int:
 
 
 @contextmanager
-def _limited() -> Iterator[None]:
-    """Raise TimeoutError after LIMIT_S."""
+def limited(limit_s: float = LIMIT_S) -> Iterator[None]:
+    """Raise TimeoutError after a while."""
     before = signal.signal(signal.SIGALRM, _too_long)
-    signal.setitimer(signal.ITIMER_REAL, LIMIT_S)
+    signal.setitimer(signal.ITIMER_REAL, limit_s)
     try:
         yield
     finally:

@@ -37,8 +37,10 @@ SLOW_S = 0.2  # a page that takes longer is given as it last was, if that is not
 MOST_STALE_S = 120.0
 MOST_KEPT = 256
 MOST_WAITING = 64
+MOST_SIGNS = 16
 ENDS = Reply(EXIT_BUSY, b"", "the console ends: try again in a moment")
 DIED = Reply(EXIT_BUSY, b"", "a process ended while it answered: try again")
+MANY = Reply(EXIT_BUSY, b"", "too much is asked at once: try again in a moment")
 LONG = Reply(EXIT_CONFIG, b"", "what is asked for is too long")
 Key = tuple[str, str, "Given"]
 
@@ -115,8 +117,11 @@ class Desks:
     The first channel is for what is known at once: the store's version, whose token it is.
     """
 
-    def __init__(self, channels: Sequence[socket]) -> None:
+    def __init__(self, channels: Sequence[socket], signing: socket | None = None) -> None:
         self._quick, *self._lines = (Channel(channel) for channel in channels)
+        self._signing = None if signing is None else Channel(signing)
+        self._opening: asyncio.Task[None] | None = None
+        self._signs = 0
         self._free: asyncio.Queue[Channel] = asyncio.Queue()
         self._asked: dict[Key, asyncio.Task[Reply]] = {}
         self._cached: OrderedDict[Key, _Cached] = OrderedDict()
@@ -140,7 +145,7 @@ class Desks:
         rest_s = 0.0 if cached is None else cached.rest_s(now)
         task = self._begun(key, max(0.0, rest_s))
         if task is None:
-            return Reply(EXIT_BUSY, b"", "too much is asked at once: try again in a moment")
+            return MANY
         if cached is not None and (rest_s > 0 or (kind == "make" and cached.is_fair(now))):
             self._waiting.add(key)
             return cached.reply
@@ -158,6 +163,17 @@ class Desks:
     async def owner(self, token: str) -> Reply:
         """Return whose token it is, as of now."""
         return await self._quick.ask("token", token)
+
+    async def sign_on(self, kind: str, code: str = "", given: Given = ()) -> Reply:
+        """Return what the process that asks the provider tells."""
+        assert self._signing is not None  # noqa: S101 (else nobody signs on)
+        if self._signs >= MOST_SIGNS:
+            return MANY
+        self._signs += 1
+        try:
+            return await self._signing.ask(kind, code, given)
+        finally:
+            self._signs -= 1
 
     async def renew(self) -> None:
         """Make anew what was asked for since the last time, but for figures that take long.
@@ -190,6 +206,8 @@ class Desks:
     async def start(self) -> None:
         """Wait for every process, and make what is looked at first."""
         self._over = asyncio.get_running_loop().create_future()
+        if self._signing is not None:  # nobody waits for a provider but who signs on
+            self._opening = asyncio.create_task(self._signing.ready(), name="sign-on")
         await asyncio.gather(*(line.ready() for line in (self._quick, *self._lines)))
         for line in self._lines:
             self._free.put_nowait(line)
@@ -203,6 +221,8 @@ class Desks:
 
     def close(self) -> None:
         """Ask no more: the processes end with this one."""
+        if self._opening is not None:
+            self._opening.cancel()
         for task in self._asked.values():
             task.cancel()
 

@@ -21,6 +21,7 @@ from aggregator.console.roles import ANYBODY, Viewer, signed_on, viewer_of
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
+    from starlette.responses import Response
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from aggregator.config import ConsoleTable
@@ -30,10 +31,12 @@ Refusal = tuple[int, str, dict[str, str]]
 """Status, reason and more headers of an answer."""
 
 COOKIE = "edge_ldp_console"
-FREE = ("/login", "/static/")  # paths for which no token is asked
+FREE = ("/login", "/sign-on", "/signed-on", "/static/")  # paths for which no token is asked
 MACHINES = ("/api/", "/metrics", "/events")  # a program asks: no page to log in
+FORBIDDEN = 403
 POSTS = ("/login", "/logout")
 TRY_COST = 20  # requests that a token that is nobody's costs
+TRIES = (("/login", "POST"), ("/signed-on", "GET"))
 MOST_CLIENTS = 10_000
 HEADERS = {
     "content-security-policy": (
@@ -77,10 +80,14 @@ class Guard:
         app: ASGIApp,
         table: ConsoleTable,
         owner: Callable[[str], Awaitable[Reply]] | None,
+        session: Callable[[Mapping[str, str]], Viewer | None] | None = None,
+        page: Callable[[Viewer, str], Response] | None = None,
     ) -> None:
         self._app = app
         self._names = {"localhost", table.listen, *table.hosts}
         self._owner = owner
+        self._session = session
+        self._page = page
         self._sign_on = table.sign_on
         self._rates = Rates(table.per_minute)
         self._is_tls = table.cert_file is not None
@@ -96,7 +103,11 @@ class Guard:
             await self._app(scope, receive, send)
             return
         status, reason, more = refused
-        await JSONResponse({"error": reason}, status, more)(scope, receive, send)
+        found: Response = JSONResponse({"error": reason}, status, more)
+        viewer = scope.get("viewer")
+        if status == FORBIDDEN and viewer and self._page and not scope["path"].startswith(MACHINES):
+            found = self._page(viewer, reason)
+        await found(scope, receive, send)
 
     async def _refusal(self, scope: Scope) -> Refusal | None:
         """Return why a request is not let through; else it is said in its scope who asks."""
@@ -116,7 +127,7 @@ class Guard:
         elif not path.startswith(FREE):
             is_wrong = token_of(headers) is not None
             return self._ask_for_token(path, f"address {address}", is_wrong=is_wrong)
-        cost = TRY_COST if (path, method) == ("/login", "POST") else 1
+        cost = TRY_COST if (path, method) in TRIES else 1
         named = f"token {found.name}" if found is not None and found.name else f"address {address}"
         refused = _too_many(self._rates.wait_s(named, cost))
         return refused or (None if found is None else _bounded(found, scope))
@@ -144,8 +155,10 @@ class Guard:
 
     async def _viewer(self, headers: Mapping[str, str]) -> Viewer | Refusal | None:
         """Return whose token it is, or why that cannot be said; None: nobody's."""
+        if self._session is not None and (viewer := self._session(headers)) is not None:
+            return viewer
         if self._owner is None:
-            return None if self._sign_on else ANYBODY
+            return None if self._sign_on or self._session else ANYBODY
         token = token_of(headers)
         found = None if token is None else await self._owner(token)
         if found is not None and found.code:
@@ -174,8 +187,13 @@ def token_of(headers: Mapping[str, str]) -> str | None:
     kind, _, token = headers.get("authorization", "").partition(" ")
     if kind.lower() == "bearer" and token:
         return token.strip()
+    return cookie_of(headers, COOKIE)
+
+
+def cookie_of(headers: Mapping[str, str], name: str) -> str | None:
+    """Return a request's cookie of this name."""
     try:
-        cookie = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
+        cookie = SimpleCookie(headers.get("cookie", "")).get(name)
     except CookieError:
         return None
     return None if cookie is None else cookie.value
@@ -187,7 +205,7 @@ def _bounded(viewer: Viewer, scope: Scope) -> Refusal | None:
     if place := viewer.elsewhere(path, query):
         return 303, "see there", {"location": place}
     reason = viewer.refusal(path, query)
-    return None if reason is None else (403, reason, {})
+    return None if reason is None else (FORBIDDEN, reason, {})
 
 
 def _too_many(wait_s: float) -> Refusal | None:

@@ -11,12 +11,9 @@ import os
 import signal
 import socket
 import sys
-import sysconfig
 import time
-import zoneinfo
 from contextlib import contextmanager
 from functools import partial
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,9 +23,9 @@ from aggregator.answers.fleet.changes import ConsoleToken, ConsoleTokens
 from aggregator.answers.units import clock_text, text_table
 from aggregator.commands.asking import Shown, add_command
 from aggregator.commands.common import EXIT_CONFIG, ended, fail
-from aggregator.config import ConfigError, is_loopback, load_config
-from aggregator.console.answering import keep
-from aggregator.console.confinement import confine
+from aggregator.config import ConfigError, is_loopback, load_config, secret_file
+from aggregator.console.answering import Desk, keep
+from aggregator.console.confinement import code_paths, confine
 from aggregator.console.desks import Desks
 from aggregator.console.half_open import Asking, BoundedProtocol
 from aggregator.console.roles import OPERATOR, ROLES, viewer_of
@@ -36,6 +33,7 @@ from aggregator.console.server import Console
 from aggregator.enrolment.tokens import Tokens
 from edge_ldp.arguments import Parser, port_or_any
 from edge_ldp.device.errors import ParameterError
+from edge_ldp.extras import pip_install
 from edge_ldp.service.service_manager import ServiceManager
 
 if TYPE_CHECKING:
@@ -43,6 +41,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from aggregator.config import AggregatorConfig, ConsoleTable
+    from aggregator.console.answering import Attendant
 
 CONSOLE = "edge-ldp console"  # who says what is wrong
 CLOSING_S = 1
@@ -75,32 +74,37 @@ def serve(args: argparse.Namespace) -> int:
     if tokens is not None and not tokens.all():
         fail("nobody may look yet: edge-ldp console tokens make NAME", 0, CONSOLE)
     port = own.port if args.port is None else args.port
-    for of, text in ({} if own.sign_on is None else own.sign_on.roles).items():
-        try:
-            viewer_of(of, text)
-        except ParameterError as exc:
-            key = f"console.sign_on.roles.{of}"
-            raise ConfigError(str(args.config), key, f"expected {exc.expected}") from exc
+    _check_roles(own, str(args.config))
+    signing = _signing_desk(config, str(args.config))
     try:
         listening = _listening(own.listen, port)
     except OSError as exc:
         reason = f"cannot listen on {own.listen}, port {port}: {exc.strerror}: [console] port"
         return fail(reason, EXIT_CONFIG, CONSOLE)
     made = (
-        socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET) for _ in range(1 + own.processes)
+        socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        for _ in range(1 + own.processes + (signing is not None))
     )
     ours, theirs = zip(*made, strict=True)
+    makers: dict[socket.socket, Callable[[], Attendant]]
+    makers = dict.fromkeys(theirs, partial(Desk, str(args.config)))
+    if signing is not None:
+        makers[theirs[-1]] = signing
     asks = os.getpid()
     if not os.fork():
         for one in (listening, *ours):
             one.close()
-        return keep(str(args.config), theirs, asks)
+        return keep(makers, asks)
     for one in theirs:
         one.close()
-    console = Console(str(args.config), own, Desks(ours))
+    answering = ours if signing is None else ours[:-1]
+    console = Console(
+        str(args.config), own, Desks(answering, None if signing is None else ours[-1])
+    )
     served = _served(console, own)
     served.load()
-    if not confine(_readable()):
+    mimetypes.init()  # it reads files of /etc
+    if not confine(code_paths()):
         sys.stderr.write(OPEN)
     is_path = own.listen.startswith("/")
     address = own.listen if is_path else _address(config, listening.getsockname()[1])
@@ -144,13 +148,29 @@ def _served(console: Console, own: ConsoleTable) -> uvicorn.Config:
     )
 
 
-def _readable() -> list[Path]:
-    """Return where this process finds what it is made of, and nothing of anybody's."""
-    mimetypes.init()  # it reads files of /etc
-    paths = sysconfig.get_paths()
-    code = [paths[kind] for kind in ("stdlib", "platstdlib", "purelib", "platlib")]
-    packages = [str(files(package)) for package in ("aggregator", "edge_ldp")]
-    return [Path(one) for one in (*code, *packages, *zoneinfo.TZPATH, "/usr/lib", "/lib")]
+def _check_roles(own: ConsoleTable, file: str) -> None:
+    """Raise ConfigError for a role that is none."""
+    for table in ("sign_on", "oidc"):
+        for of, text in getattr(getattr(own, table), "roles", {}).items():
+            try:
+                viewer_of(of, text)
+            except ParameterError as exc:
+                key = f"console.{table}.roles.{of}"
+                raise ConfigError(file, key, f"expected {exc.expected}") from exc
+
+
+def _signing_desk(config: AggregatorConfig, file: str) -> Callable[[], Attendant] | None:
+    """Return what makes the one who asks the provider, None: there is none; raises ConfigError."""
+    table = config.console.oidc
+    if table is None:
+        return None
+    secret_file(table.secret_file, "console.oidc.secret_file", file)
+    try:
+        from aggregator.console.provider import SignOnDesk  # noqa: PLC0415 (an extra)
+    except ImportError as exc:
+        expected = f"expected the extra `oidc`: {pip_install('edge-ldp-aggregator[oidc]')}"
+        raise ConfigError(file, "console.oidc", expected) from exc
+    return partial(SignOnDesk.confined, table, file)
 
 
 class _Server(uvicorn.Server):

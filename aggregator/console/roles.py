@@ -15,13 +15,16 @@ from starlette.datastructures import QueryParams
 from edge_ldp.device.errors import ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from aggregator.config import SignOnTable
 
 API = "/api/v1/"
 OPERATOR = "operator"
-ALWAYS = ("/login", "/logout", "/events", f"{API}openapi.json")  # none tells a figure
+ALWAYS = (  # none tells a figure
+    *("/login", "/logout", "/sign-on", "/signed-on"),
+    *("/events", f"{API}openapi.json"),
+)
 OF_GROUPS = ("/stream", *(f"{API}{one}" for one in ("query", "quantiles", "ranges", "load-curve")))
 PLANNED = "theta plan streams forecast"
 MAY: Mapping[str, tuple[str, ...]] = {
@@ -75,7 +78,9 @@ class Viewer:
     def refusal(self, path: str, query: str) -> str | None:
         """Return why a request is refused, None: it is not."""
         if not self.may(path):
-            return f"the role {self.role} does not see this"
+            others = [] if self.groups else [role for role, seen in MAY.items() if path in seen]
+            role, who = " ".join([self.role, *self.groups]), " or ".join([OPERATOR, *others])
+            return f"the role {role} does not see this: ask somebody who is {who}"
         if self.groups and path in OF_GROUPS and self._other_groups(query):
             return f"group: expected one of {', '.join(self.groups)}"
         return None
@@ -102,10 +107,16 @@ def signed_on(table: SignOnTable, headers: Mapping[str, str], address: str) -> V
     if address != table.proxy:
         return f"{table.user}: only the proxy of [console.sign_on] says who asks"
     user = headers.get(table.user.lower(), "")
-    names = {"*", user}  # a name may have a comma in it; of groups there is a list
+    names = [user]  # a name may have a comma in it; of groups there is a list
     if table.groups:
-        names = {"*", *(one.strip() for one in headers.get(table.groups.lower(), "").split(","))}
-    roles = [text for of, text in table.roles.items() if of in names]
-    if not user or not roles:
+        names = [one.strip() for one in headers.get(table.groups.lower(), "").split(",")]
+    role = role_among(table.roles, names)
+    if not user or role is None:
         return "no role in [console.sign_on.roles] is of this user"
-    return viewer_of(user, roles[0])
+    return viewer_of(user, role)
+
+
+def role_among(roles: Mapping[str, object], names: Iterable[str]) -> str | None:
+    """Return the first role that is of one of these names, or of everybody; None: none is."""
+    ours = {"*", *names}
+    return next((str(text) for of, text in roles.items() if of in ours), None)

@@ -45,7 +45,9 @@ from aggregator.console.pages import OverviewPage, StreamPage
 from aggregator.console.pulse import Pulse
 from aggregator.console.questions import FORMATS, QUESTIONS, openapi
 from aggregator.console.roles import ANYBODY, Viewer
+from aggregator.console.signing_on import SignOn
 from aggregator.console.tables import arrow_of, csv_of
+from aggregator.errors import SignOnError
 from edge_ldp.extras import pip_install
 from edge_ldp.service.zones import zone_of
 
@@ -62,6 +64,7 @@ if TYPE_CHECKING:
 
 STATIC = Path(__file__).parent / "static"
 STATUS = {EXIT_CONFIG: 400, EXIT_STORE: 503, EXIT_NOTHING: 404, EXIT_BUSY: 503}
+NOT_SIGNED_ON = {"provider": 503, "state": 400}  # anything else: 403
 MOST_BODY = 4096
 LEAST_PACKED = 2048
 MOST_PAGES = 64
@@ -81,6 +84,7 @@ class Console:
         self._table = table
         self._desks = desks
         self._has_tokens = table.tokens_file is not None
+        self._sign_on = None if table.oidc is None else SignOn(table.oidc, desks)
         self._pulse = Pulse(desks)
         self._lately = Lately()
         self._made_of: dict[tuple[str, Given, Viewer], tuple[Reply, bytes]] = {}
@@ -93,7 +97,9 @@ class Console:
         )
         self._pages.filters.update(age=age_text, ages=beat_ages, time=_time)
         self._pages.filters.update(number=_number, sentence=_sentence, sh=quote)
-        self._pages.globals |= {"config": quote(file), "has_tokens": self._has_tokens}
+        signs_on = self._sign_on is not None
+        told = {"config": quote(file), "has_tokens": self._has_tokens, "signs_on": signs_on}
+        self._pages.globals |= told
 
     def app(self) -> ASGIApp:
         """Return it as an application."""
@@ -105,6 +111,7 @@ class Console:
             Route("/events", self._events),
             Route("/login", self._login, methods=["GET", "POST"]),
             Route("/logout", self._logout, methods=["POST"]),
+            *(Route(f"/{name}", self._signed, name=name) for name in ("sign-on", "signed-on")),
             Mount("/static", _Assets(directory=STATIC)),
         ]
         served = Starlette(
@@ -114,7 +121,9 @@ class Console:
             lifespan=self._living,
         )
         served.router.redirect_slashes = False
-        return Guard(served, self._table, self._desks.owner if self._has_tokens else None)
+        owner = self._desks.owner if self._has_tokens else None
+        session = None if self._sign_on is None else self._sign_on.viewer
+        return Guard(served, self._table, owner, session, self._refused)
 
     def end(self) -> None:
         """Let those who listen go, so that the server can end."""
@@ -218,10 +227,10 @@ class Console:
         return StreamingResponse(self._pulse.listen(), media_type="text/event-stream")
 
     async def _login(self, request: Request) -> Response:
-        if not self._has_tokens:
+        if not self._has_tokens and self._sign_on is None:
             return RedirectResponse("/", 303)
-        if request.method != "POST":
-            return self._html("login", {"is_wrong": False})
+        if request.method != "POST" or not self._has_tokens:
+            return self._html("login", {"trouble": ""})
         body = b""
         async for part in request.stream():
             body += part
@@ -229,7 +238,8 @@ class Console:
                 return _problem(413, "too long")
         token = parse_qs(body.decode(errors="replace")).get("token", [""])[0].strip()
         if not (await self._desks.owner(token)).out:
-            return self._html("login", {"is_wrong": True}, 401)
+            wrong = "Nobody has this token: it may have been revoked."
+            return self._html("login", {"trouble": wrong}, 401)
         found = RedirectResponse("/", 303)
         found.set_cookie(
             COOKIE,
@@ -241,10 +251,26 @@ class Console:
         )
         return found
 
-    async def _logout(self, _request: Request) -> Response:
+    async def _logout(self, request: Request) -> Response:
         found = RedirectResponse("/login", 303)
         found.delete_cookie(COOKIE)
+        if self._sign_on is not None:
+            self._sign_on.forget(request, found)
         return found
+
+    async def _signed(self, request: Request) -> Response:
+        """Send a browser to the provider, or take it back from there."""
+        if self._sign_on is None:
+            return RedirectResponse("/", 303)
+        begins = request.url.path == "/sign-on"
+        try:
+            return await (self._sign_on.begin if begins else self._sign_on.end)(request)
+        except SignOnError as exc:
+            trouble = f"Not signed on. {exc.kind.capitalize()}: {exc.reason}."
+            return self._html("login", {"trouble": trouble}, NOT_SIGNED_ON.get(exc.kind, 403))
+
+    def _refused(self, viewer: Viewer, reason: str) -> Response:
+        return self._html("missing", {"reason": reason}, 403, viewer)
 
     async def _not_there(self, request: Request, exc: Exception) -> Response:
         assert isinstance(exc, HTTPException)  # noqa: S101 (it is the handler of these)

@@ -11,14 +11,16 @@ from tests import needs
 from tests.processes import run_told
 
 CODE = """
-import json, os, socket, sys, threading
+import encodings.idna, json, os, socket, sys, threading
 from pathlib import Path
 from aggregator.console.confinement import confine
 place, is_alone = Path(sys.argv[1]), sys.argv[2] == "alone"
 kept = open(place / "other/file")
 if not is_alone:
     threading.Thread(target=threading.Event().wait, daemon=True).start()
-holds = confine([place / "may", place / "one", place / "none"])
+listening = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]
+told, other = (one.getsockname()[1] for one in listening)
+holds = confine([place / "may", place / "one", place / "none"], [told])
 acts = {
     "may": lambda: (place / "may/below/file").read_text(),
     "one": lambda: (place / "one").read_text(),
@@ -30,7 +32,9 @@ acts = {
     "write": lambda: (place / "may/below/file").write_text("x"),
     "remove": lambda: (place / "may/below/file").unlink(),
     "run": lambda: os.execv(sys.executable, [sys.executable, "-c", "print('[]')"]),
+    "told": lambda: socket.create_connection(("127.0.0.1", told)),
     "listen": lambda: socket.create_server(("127.0.0.1", 0)),
+    "reach": lambda: socket.create_connection(("127.0.0.1", other)),
 }
 done = []
 for name, act in acts.items() if holds else ():
@@ -64,7 +68,7 @@ def test_what_was_named_is_read_and_nothing_else_is_opened_run_or_begun(
     tmp_path: Path, version: int
 ) -> None:
     assert _tried(tmp_path, "alone") == [
-        True, ["may", "one", "kept", *([] if version >= NETWORKS else ["listen"])],
+        True, ["may", "one", "kept", "told", *([] if version >= NETWORKS else ["listen", "reach"])],
     ]  # fmt: skip
 
 

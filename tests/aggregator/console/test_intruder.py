@@ -29,6 +29,7 @@ from tests.processes import below
 PATHS = ("/", "/stream", "/devices", "/privacy", "/plans", "/dossier", "/metrics", "/api/v1/status")
 NETWORKS, SIGNALS = 4, 6  # versions of Landlock that know of them
 PASSWORD = "of-the-broker-and-nobody-elses"  # noqa: S105 (a test's)
+CLIENTS = "of-the-one-that-asks-the-provider"
 
 
 def _with_secrets(place: Path) -> tuple[Fleet, list[bytes]]:
@@ -37,7 +38,14 @@ def _with_secrets(place: Path) -> tuple[Fleet, list[bytes]]:
     make_key(key)
     password.write_text(PASSWORD)
     password.chmod(0o600)
-    fleet = make_fleet(place, console=f'[plans]\nsigning_key_file = "{key}"')
+    clients = place / "oidc.secret"
+    clients.write_text(CLIENTS)
+    clients.chmod(0o600)
+    oidc = f'issuer = "http://127.0.0.1:1"\nclient_id = "me"\nsecret_file = "{clients}"\n'
+    oidc += 'address = "http://127.0.0.1"\nroles = {}'
+    lines = f'tokens_file = "{place / "tokens"}"\n[console.oidc]\n{oidc}\n'
+    lines += f'[plans]\nsigning_key_file = "{key}"'
+    fleet = make_fleet(place, console=lines)
     login = f'[broker]\nusername = "me"\npassword_file = "{password}"'
     fleet.file.write_text(fleet.file.read_text().replace("[broker]", login))
     pem = key.read_bytes()
@@ -48,15 +56,19 @@ def _with_secrets(place: Path) -> tuple[Fleet, list[bytes]]:
 def test_no_key_and_no_password_is_in_the_memory_of_any_process(tmp_path: Path) -> None:
     fleet, secrets = _with_secrets(tmp_path)
     add_reports(fleet, add_plans(fleet, 1), {"north": 12}, 1)
+    token = Tokens(tmp_path / "tokens").make("alice", 1, "operator")
+    login = {"authorization": f"Bearer {token}"}
     with serving_alone(fleet) as (address, process):
-        with httpx.Client(base_url=address, timeout=300) as client:
+        with httpx.Client(base_url=address, timeout=300, headers=login) as client:
             for path in PATHS:
                 assert client.get(path).status_code == 200, path
         every = [process.pid, *below(process.pid)]
         assert len(every) > 1
-        found = [_held(pid, [b"north-0003", *secrets]) for pid in every]
+        found = [_held(pid, [b"north-0003", CLIENTS.encode(), *secrets]) for pid in every]
     assert any(b"north-0003" in one for one in found)  # the control: what a page shows is found
     assert not [one for one in found if one & {*secrets}]
+    asks = [one for one in found if CLIENTS.encode() in one]
+    assert asks == [{CLIENTS.encode()}]  # who asks the provider has nothing of the store
 
 
 def test_nothing_is_open_to_write_but_what_sqlite_reads_by(tmp_path: Path) -> None:

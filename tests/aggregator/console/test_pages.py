@@ -64,7 +64,9 @@ VIOLATIONS = """axe.run().then(found => found.violations.map(
 
 
 @contextmanager
-def looking(browser: Browser, address: str, *, loses: bool = False, **how: Any) -> Iterator[Page]:
+def looking(
+    browser: Browser, address: str, *others: str, loses: bool = False, **how: Any
+) -> Iterator[Page]:
     """Give a page; afterwards nothing must have been asked of others, and nothing gone wrong."""
     context = browser.new_context(base_url=address, **how)
     page = context.new_page()
@@ -79,7 +81,7 @@ def looking(browser: Browser, address: str, *, loses: bool = False, **how: Any) 
     finally:
         page.unroute_all(behavior="wait")  # an answer that is being changed needs its page
         context.close()
-    assert all(url.startswith(address + "/") for url in asked)
+    assert all(url.startswith(tuple(f"{one}/" for one in (address, *others))) for url in asked)
     assert loses or wrong == []
 
 
@@ -1012,21 +1014,3 @@ def test_hostile_names_are_shown_and_do_nothing_REP_14(browser: Browser, tmp_pat
                 assert evil in page.locator("#devices").inner_text()
             if path == "/":
                 assert evil in page.locator("#streams").inner_text()
-
-
-@pytest.mark.slow
-def test_with_tokens_one_logs_in(browser: Browser, tmp_path: Path) -> None:
-    fleet = make_fleet(tmp_path, console=f'tokens_file = "{tmp_path / "tokens"}"')
-    ((_, token),) = fleet.ask(["console", "tokens", "make", "-c", str(fleet.file), "alice"])
-    with serving(fleet) as (address, _), looking(browser, address, loses=True) as page:
-        page.goto("/devices")
-        page.fill("[name=token]", "ldp_wrong")
-        page.get_by_role("button", name="Log in").click()
-        assert "Nobody has this token" in page.get_by_role("alert").inner_text()
-        page.fill("[name=token]", token.strip())
-        page.get_by_role("button", name="Log in").click()
-        expect(page.locator("#link")).to_contain_text("live", timeout=PATIENCE_MS)
-        assert page.evaluate("document.cookie") == ""  # no script may read it
-        page.get_by_role("button", name="Log out").click()
-        page.goto("/")
-        assert page.url.endswith("/login")

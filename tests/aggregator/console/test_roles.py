@@ -41,6 +41,8 @@ SEEN = """
 /events ovgpim
 /login ovgpim
 /logout ovgpim
+/sign-on ovgpim
+/signed-on ovgpim
 openapi.json ovgpim
 status om
 completeness o
