@@ -70,7 +70,7 @@ ROOMS = {
     ),
     "edge_ldp/estimate": Room(
         "densities from counts: EM, EMS, held-out, AHEAD, HH-ADMM, joint",
-        f"edge_ldp/device edge_ldp/mechanisms {BASE}",
+        f"edge_ldp/device edge_ldp/mechanisms edge_ldp/gateway {BASE}",
         "numpy numpy.random scipy matplotlib pandas",
     ),
     "edge_ldp/sums": Room(

@@ -37,10 +37,9 @@ from edge_ldp.protocol.messages import name_in_topic, topic
 from edge_ldp.protocol.plan import judge, parse_plan
 from edge_ldp.protocol.signing import Keyring, plan_bytes
 from edge_ldp.protocol.strict_json import MessageError
-from edge_ldp.service.broker import Broker, LinkLostError, RefusedError
+from edge_ldp.service.broker import Broker, LinkLostError, RefusedError, remedy_of
 from edge_ldp.service.clock import Clock, kernel_synchronised
 from edge_ldp.service.mqtt import Link
-from edge_ldp.service.remedies import remedy_of
 from edge_ldp.service.trial import Finding, own_name, try_broker, untried
 
 TELEGRAM_S = 15.0

@@ -4,8 +4,7 @@ from collections import deque
 
 from agent.claims.delivery import RESEND_INTERVALS
 from edge_ldp.protocol.presence import Presence
-from edge_ldp.service.broker import Broker
-from edge_ldp.service.remedies import LOGIN_REMEDY, is_refused, remedy_of
+from edge_ldp.service.broker import LOGIN_REMEDY, Broker, is_refused, remedy_of
 
 LINK_DOWN = "link down"
 AUTH = "auth"

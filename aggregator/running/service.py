@@ -34,9 +34,9 @@ from edge_ldp.protocol.messages import topic
 from edge_ldp.protocol.presence import ALONE_NAME, Presence, parse_presence
 from edge_ldp.protocol.strict_json import MessageError
 from edge_ldp.service.backoff import backoff_s
+from edge_ldp.service.broker import LOGIN_REMEDY, is_refused, remedy_of
 from edge_ldp.service.health import DEGRADED, LINK, LOST, OK, combined
 from edge_ldp.service.mqtt import Broker, LinkLostError, Message, RefusedError, open_link
-from edge_ldp.service.remedies import LOGIN_REMEDY, is_refused, remedy_of
 from edge_ldp.service.tasks import task_group
 
 if TYPE_CHECKING:

@@ -21,8 +21,7 @@ from edge_ldp.certify.accuracy import (
     worst_on_lattice,
 )
 from edge_ldp.certify.certificate import Certificate, Figure, ProvedClaim
-from edge_ldp.certify.channels import prove_channel
-from edge_ldp.certify.encoding import coin_claim, encoder_claim, share_claim
+from edge_ldp.certify.channels import coin_claim, encoder_claim, prove_channel, share_claim
 from edge_ldp.checks import FRACTION, MECHANISM, a, each, exact_integer, optional, taking
 from edge_ldp.device.channel import MAX_SIZE
 from edge_ldp.device.errors import ParameterError

@@ -1,10 +1,9 @@
 """Streams under central differential privacy: thresholds, trees with exact noise, smoothers."""
 
-from edge_ldp.continual.curator import Curator, Release
+from edge_ldp.continual.curator import Curator, CuratorState, Release, parse_state
 from edge_ldp.continual.design import Account, Charge, Design, Renewal
 from edge_ldp.continual.shape import Shape, best_pruning
 from edge_ldp.continual.smoothers import Exponential, Mean, Median, Moving, Recent
-from edge_ldp.continual.state import CuratorState, parse_state
 from edge_ldp.continual.sums import RangeSum, Released
 from edge_ldp.continual.systems import (
     Tops,

@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from edge_ldp.continual import consistency
-from edge_ldp.continual.columns import RADIX_BITS, WORD_BITS
 from edge_ldp.continual.consistency import FRACTION_BITS, weight
-from edge_ldp.continual.noise import BLOCK
+from edge_ldp.continual.noise import BLOCK, RADIX_BITS, WORD_BITS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from edge_ldp.continual.columns import Column
-    from edge_ldp.continual.noise import NodeNoise
+    from edge_ldp.continual.noise import Column, NodeNoise
     from edge_ldp.continual.shape import Shape
 
     Integers = NDArray[np.int64]

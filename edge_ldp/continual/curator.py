@@ -2,21 +2,73 @@
 
 Protection: event-level (ε, δ) for each reading, neighbours being streams that differ in one. Which
 slots have readings is public. θ's readings are not released (parallel composition); renewed θ is
-paid as `Renewal` says. Every chunk has its own noise, whose key lives until the chunk ends.
+paid as `Renewal` says. Every chunk has its own noise, whose key lives until the chunk ends: stored
+state holds it while the chunk runs.
 """
 
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from edge_ldp.checks import a, exact_integer, optional, taking
+from edge_ldp.checks import BYTES, a, exact_integer, optional, taking
 from edge_ldp.continual.chunk import Chunk, ChunkState, fits
 from edge_ldp.continual.design import Account, Design
-from edge_ldp.continual.noise import fresh_key, nothing_seen
-from edge_ldp.continual.state import MAX_SLOT, CuratorState
+from edge_ldp.continual.noise import KEY_BYTES, fresh_key, nothing_seen
+from edge_ldp.continual.smoothers import MEDIAN_BLOCKS
+from edge_ldp.continual.threshold import MAX_THETA
 from edge_ldp.device.errors import EntropyError, ParameterError
 from edge_ldp.entropy import system_draw
+from edge_ldp.protocol.strict_json import Fields, MessageError, dumps, loads
+
+MAX_SLOT = 1 << 61  # that a caller may name; slots that follow by themselves never reach _BIG
+_BIG = 1 << 62
+_MAX_OPEN = 64  # levels of a binary tree, and to spare
+
+
+@dataclass(frozen=True, slots=True)
+class CuratorState:
+    """Where a stream stands: no reading in it, and nothing secret once `chunk` is None.
+
+    `slot`: the last one taken; `theta`: 0 while it is being chosen; `choices`, `chunks`,
+    `released`: made so far; `smoother`: its integers.
+    """
+
+    design: str
+    slot: int = -1
+    theta: int = 0
+    choices: int = 0
+    chunks: int = 0
+    released: int = 0
+    smoother: tuple[int, ...] = ()
+    chunk: ChunkState | None = None
+
+    def to_json(self) -> bytes:
+        """Return the state's one encoding; overwrite the file it replaces, it holds a key."""
+        chunk = self.chunk
+        return dumps(
+            {
+                "v": 1,
+                "design": self.design,
+                "slot": self.slot,
+                "theta": self.theta,
+                "choices": self.choices,
+                "chunks": self.chunks,
+                "released": self.released,
+                "smoother": list(self.smoother),
+                "chunk": []
+                if chunk is None
+                else [
+                    {
+                        "key": chunk.key.hex(),
+                        "position": chunk.position,
+                        "open": list(chunk.open),
+                        **({"seen": chunk.seen.hex()} if chunk.seen else {}),
+                    }
+                ],
+            }
+        )
 
 
 class Release(NamedTuple):
@@ -44,7 +96,7 @@ class Curator:
 
     @taking(
         design=a("edge_ldp.continual.design.Design"),
-        state=optional(a("edge_ldp.continual.state.CuratorState")),
+        state=optional(a("edge_ldp.continual.curator.CuratorState")),
     )
     def __init__(
         self,
@@ -212,3 +264,50 @@ class Curator:
         elif self._collected == self.design.readings:
             with suppress(EntropyError):  # the value is released: θ stays, as after a restart
                 self._choose()
+
+
+@taking(payload=BYTES)
+def parse_state(payload: bytes) -> CuratorState:
+    """Return the stored state; raises MessageError when it is damaged."""
+    fields = loads(payload)
+    fields.integer("v", 1, 1)
+    theta = fields.integer("theta", 0, MAX_THETA)
+    running = fields.objects("chunk", 1)
+    if running and not theta:
+        raise MessageError("value", "chunk", "none before θ is known")
+    return CuratorState(
+        design=fields.text("design"),
+        slot=fields.integer("slot", -1, _BIG),
+        theta=theta,
+        choices=fields.integer("choices", 0, _BIG),
+        chunks=fields.integer("chunks", 1 if running else 0, _BIG),
+        released=fields.integer("released", 0, _BIG),
+        smoother=_integers(fields, "smoother", MEDIAN_BLOCKS),
+        chunk=_chunk(running[0]) if running else None,
+    )
+
+
+def _chunk(fields: Fields) -> ChunkState:
+    return ChunkState(
+        _secret(fields, "key"),
+        fields.integer("position", 0, _BIG),
+        _integers(fields, "open", _MAX_OPEN),
+        _secret(fields, "seen") if "seen" in fields.raw() else b"",
+    )
+
+
+def _secret(fields: Fields, name: str) -> bytes:
+    try:
+        found = bytes.fromhex(fields.text(name))
+    except ValueError as exc:
+        raise MessageError("value", name, "hexadecimal digits") from exc
+    if len(found) != KEY_BYTES:
+        raise MessageError("value", name, f"{KEY_BYTES} bytes")
+    return found
+
+
+def _integers(fields: Fields, name: str, limit: int) -> tuple[int, ...]:
+    found = fields.items(name, limit)
+    if not all(type(number) is int for number in found):
+        raise MessageError("value", name, "integers")
+    return tuple(found)

@@ -9,8 +9,8 @@ from hashlib import sha256
 from typing import Final
 
 from edge_ldp.checks import a, exact_integer, integer_in, taking, word
-from edge_ldp.continual.columns import MAX_SCALE
-from edge_ldp.continual.leaves import MEMORIES
+from edge_ldp.continual.chunk import MEMORIES
+from edge_ldp.continual.noise import MAX_SCALE
 from edge_ldp.continual.shape import Shape
 from edge_ldp.continual.smoothers import Exponential, Mean, Median, Moving, Recent, Smoother
 from edge_ldp.continual.threshold import MAX_THETA, Fixed, Optimiser, check_epsilon

@@ -20,6 +20,7 @@ from edge_ldp.errors import CountsError, NoReportsError
 from edge_ldp.estimate.density import Density, density
 from edge_ldp.estimate.operator import model_of
 from edge_ldp.estimate.pure import MAX_REPORTS
+from edge_ldp.gateway.ems import BLURRED, CAPPED, MAX_ITERATIONS, NARROW, ONE_CODE, TOLERANCE
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -28,19 +29,10 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-TOLERANCE = 1e-3  # τ of EMS, absolute change of the log-likelihood; EM's is τ·e^ε
 FIXED_POINT = 1e-6  # accelerated EMS: how far an iteration may still move mass in all
-MAX_ITERATIONS = 10_000
 MAX_STRENGTH = 100
 NOTHING = 1e-30  # reports in all: below, likelihoods underflow
 STRENGTH = 0.5  # of the papers' smoothing: the kernel (¼, ½, ¼)
-ONE_CODE = "all reports are of one code: the density says little more than where that is likely"
-NARROW = 14  # cells, between the quartiles, at the papers' smoothing
-BLURRED = (
-    "half of the mass lies within so few cells that smoothing moves it to its neighbours: means of "
-    "meter readings came out 10 to 140 % too high; take more buckets, or `auto`"
-)
-CAPPED = "stopped at the cap of iterations, before the stopping rule was met"
 _GROWTH = 4.0  # of the longest leap
 _MAX_GROWTH = 10  # of the residual by one leap; 2 refuses good leaps, 100 gains nothing
 

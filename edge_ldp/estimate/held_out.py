@@ -23,9 +23,10 @@ import numpy as np
 
 from edge_ldp.checks import GENERATOR, MODELLED, each, finite, integer_in, taking
 from edge_ldp.device.errors import ParameterError
-from edge_ldp.estimate.em import MAX_ITERATIONS, MAX_STRENGTH, STRENGTH, checked_counts, ems
+from edge_ldp.estimate.em import MAX_STRENGTH, STRENGTH, checked_counts, ems
 from edge_ldp.estimate.operator import model_of
 from edge_ldp.estimate.pure import integer_counts
+from edge_ldp.gateway.ems import MAX_ITERATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

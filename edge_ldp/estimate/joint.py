@@ -30,8 +30,9 @@ from edge_ldp.device.errors import ParameterError
 from edge_ldp.device.randomizer import BUCKETS
 from edge_ldp.errors import NoReportsError
 from edge_ldp.estimate.density import edges_of
-from edge_ldp.estimate.em import MAX_ITERATIONS, TOLERANCE, checked_counts, ems
+from edge_ldp.estimate.em import checked_counts, ems
 from edge_ldp.estimate.operator import Model, Operator, operator_of
+from edge_ldp.gateway.ems import MAX_ITERATIONS, TOLERANCE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

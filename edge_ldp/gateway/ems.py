@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
     from edge_ldp.mechanisms import Mechanism
 
-TOLERANCE = 1e-3  # τ of EMS, absolute change of the log-likelihood
+TOLERANCE = 1e-3  # τ of EMS, absolute change of the log-likelihood; EM's is τ·e^ε
 MAX_ITERATIONS = 10_000
 MAX_REPORTS = 1 << 53  # beyond, floats no longer count
 ONE_CODE = "all reports are of one code: the density says little more than where that is likely"
-NARROW = 14  # cells, between the quartiles
+NARROW = 14  # cells, between the quartiles, at the papers' smoothing
 BLURRED = (
     "half of the mass lies within so few cells that smoothing moves it to its neighbours: means of "
     "meter readings came out 10 to 140 % too high; take more buckets, or `auto`"

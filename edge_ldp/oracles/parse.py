@@ -7,8 +7,7 @@ from edge_ldp.device.errors import ParameterError
 from edge_ldp.oracles.base import Oracle
 from edge_ldp.oracles.hadamard import HaarHrr, Hrr
 from edge_ldp.oracles.hierarchy import Hierarchy
-from edge_ldp.oracles.support import Grr, Olh
-from edge_ldp.oracles.unary import Oue
+from edge_ldp.oracles.support import Grr, Olh, Oue
 
 KINDS: dict[str, type[Oracle]] = {
     kind.name: kind for kind in (Grr, Olh, Hrr, Oue, Hierarchy, HaarHrr)

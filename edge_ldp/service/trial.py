@@ -10,9 +10,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Literal
 
-from edge_ldp.service.broker import Broker, LinkLostError
+from edge_ldp.service.broker import Broker, LinkLostError, is_refused, remedy_of
 from edge_ldp.service.mqtt import Link, open_link
-from edge_ldp.service.remedies import is_refused, remedy_of
 
 Outcome = Literal["ok", "fails", "untried"]
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from edge_ldp.protocol.messages import topic
+from edge_ldp.service.broker import remedy_of
 from edge_ldp.service.mqtt import LinkLostError, open_link
-from edge_ldp.service.remedies import remedy_of
 from edge_ldp.service.tasks import task_group
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ import numpy as np
 from edge_ldp.checks import a, taking
 from edge_ldp.errors import CountsError, NoReportsError
 from edge_ldp.estimate.density import Density, category_edges, density
-from edge_ldp.estimate.em import ONE_CODE
 from edge_ldp.estimate.pure import MAX_REPORTS, integer_counts
+from edge_ldp.gateway.ems import ONE_CODE
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

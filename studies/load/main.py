@@ -29,8 +29,7 @@ from aggregator.store.opening import open_reader
 from edge_ldp.arguments import Parser
 from edge_ldp.device import frame
 from edge_ldp.device.errors import EdgeLdpError
-from edge_ldp.service.broker import LinkLostError
-from edge_ldp.service.remedies import remedy_of
+from edge_ldp.service.broker import LinkLostError, remedy_of
 from studies.load.check import check_accounts, check_counts, check_refused
 from studies.load.fates import Spec
 from studies.load.online import run_online

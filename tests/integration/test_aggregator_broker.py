@@ -13,8 +13,8 @@ import pytest
 
 from aggregator.intake.intake import topics
 from edge_ldp.protocol.messages import topic
+from edge_ldp.service.broker import LOGIN_REMEDY
 from edge_ldp.service.mqtt import Broker, Link, LinkLostError, RefusedError, open_link
-from edge_ldp.service.remedies import LOGIN_REMEDY
 from tests import needs
 from tests.integration.aggregator_bench import FLEET, Aggregator, Wire, until
 from tests.integration.conftest import RealBroker, running

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from edge_ldp.continual import NoisyMax, Quantile, Shape, best_pruning
-from edge_ldp.continual.columns import MAX_SCALE
+from edge_ldp.continual.noise import MAX_SCALE
 from edge_ldp.continual.threshold import MAX_CEILING, MAX_THETA, TUNING
 from edge_ldp.device.draw import Draw
 from studies.baselines.smooth_percentile import PAK_BETA, PAK_SHARE, SmoothPercentile

@@ -15,8 +15,7 @@ from agent.link.trouble import (
     LogLimit,
     Receipts,
 )
-from edge_ldp.service.broker import Broker
-from edge_ldp.service.remedies import LOGIN_REMEDY, remedy_of
+from edge_ldp.service.broker import LOGIN_REMEDY, Broker, remedy_of
 
 BROKER = Broker("broker.example", 1883, "x")
 

@@ -8,7 +8,7 @@ from itertools import accumulate, count, product
 import pytest
 
 from edge_ldp.continual import Curator, CuratorState, Design, Shape, parse_state
-from edge_ldp.continual.leaves import causal_step
+from edge_ldp.continual.chunk import causal_step
 from edge_ldp.continual.noise import KEY_BYTES, BoundNoise, NodeNoise, nothing_seen
 from edge_ldp.continual.threshold import Fixed
 from edge_ldp.continual.variance import prefix

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edge_ldp.continual.arrays import ArrayNoise
+from edge_ldp.continual.chunk import block_noise
 from edge_ldp.continual.consistency import (
     FRACTION_BITS,
     consistent_leaves,
@@ -15,7 +16,6 @@ from edge_ldp.continual.consistency import (
     subtree_noise,
     whole,
 )
-from edge_ldp.continual.leaves import block_noise
 from edge_ldp.continual.noise import NodeNoise
 from edge_ldp.continual.shape import Shape
 

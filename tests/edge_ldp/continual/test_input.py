@@ -18,7 +18,7 @@ from edge_ldp.continual import (
     parse_state,
     tops_design,
 )
-from edge_ldp.continual.state import MAX_SLOT
+from edge_ldp.continual.curator import MAX_SLOT
 from tests.edge_ldp.continual.paths import noise_from
 from tests.edge_ldp.continual.streams import DESIGNS, READINGS, SMALL, run
 

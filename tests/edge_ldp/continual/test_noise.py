@@ -16,8 +16,15 @@ from hypothesis import strategies as st
 
 from edge_ldp import ParameterError
 from edge_ldp.continual.arrays import ArrayNoise
-from edge_ldp.continual.columns import WORD_BITS, Column, laplace_columns, survivals
-from edge_ldp.continual.noise import BLOCK, NodeNoise, fresh_key
+from edge_ldp.continual.noise import (
+    BLOCK,
+    WORD_BITS,
+    Column,
+    NodeNoise,
+    fresh_key,
+    laplace_columns,
+    survivals,
+)
 from edge_ldp.continual.shape import Shape
 from tests.edge_ldp.laws import scripted
 from tests.reached import reached

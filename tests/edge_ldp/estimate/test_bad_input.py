@@ -15,10 +15,10 @@ from edge_ldp.device.channel import wave
 from edge_ldp.device.errors import EdgeLdpError, ParameterError
 from edge_ldp.errors import CountsError, NoReportsError
 from edge_ldp.estimate import Density, ahead, auto, em, ems, held_out, hh_admm
-from edge_ldp.estimate.em import ONE_CODE
 from edge_ldp.estimate.hierarchy import hh
 from edge_ldp.estimate.joint import Evidence, cells, joint
 from edge_ldp.estimate.pure import olh_counts, supports
+from edge_ldp.gateway.ems import ONE_CODE
 from studies.baselines.cfo import cfo
 from studies.baselines.continuous import continuous_wave
 from studies.baselines.grr import grr

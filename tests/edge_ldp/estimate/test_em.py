@@ -12,8 +12,9 @@ from edge_ldp import Hybrid, Mechanism, Piecewise, SquareWave, StochasticRoundin
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.errors import CountsError, NoReportsError
 from edge_ldp.estimate import Density, em, ems
-from edge_ldp.estimate.em import BLURRED, CAPPED, ONE_CODE, Problem, leap, smooth
+from edge_ldp.estimate.em import Problem, leap, smooth
 from edge_ldp.estimate.operator import Transformed, model_of, operator_of
+from edge_ldp.gateway.ems import BLURRED, CAPPED, ONE_CODE
 from edge_ldp.mechanisms import GeneralWave, Tuned
 from edge_ldp.mechanisms.tuned import Response
 from edge_ldp.sums import homes_law

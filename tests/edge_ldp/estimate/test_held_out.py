@@ -4,9 +4,9 @@ import pytest
 from edge_ldp import Hybrid, Mechanism, SquareWave
 from edge_ldp.errors import CountsError, NoReportsError
 from edge_ldp.estimate import ems
-from edge_ldp.estimate.em import ONE_CODE
 from edge_ldp.estimate.held_out import STRENGTHS, held_out
 from edge_ldp.estimate.operator import model_of, operator_of
+from edge_ldp.gateway.ems import ONE_CODE
 
 WAVE = SquareWave(epsilon=2, low=0, high=255, size=256)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from edge_ldp.service.remedies import is_refused
+from edge_ldp.service.broker import is_refused
 from tests.tables import each
 
 
