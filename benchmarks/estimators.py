@@ -23,9 +23,8 @@ from edge_ldp.estimate.joint import Evidence, cells, joint, view_of
 from edge_ldp.estimate.operator import model_of
 from edge_ldp.ratio import floor_ratio
 from firmware_stubs.data import load_swiss
-from studies.baselines.cfo import cfo
 from studies.baselines.continuous import continuous_wave
-from studies.baselines.grr import grr
+from studies.baselines.grr import cfo, grr
 from studies.baselines.haar import haar_frequencies, haar_hrr
 from studies.evaluate import Masses
 from tests.edge_ldp.estimate.fleets import ahead_run, cfo_supports, haar_counts, hh_supports

@@ -39,7 +39,7 @@ class Renewal:
 
 @taking(
     shape=a("edge_ldp.continual.shape.Shape"),
-    ceiling=exact_integer,
+    ceiling=integer_in(1, MAX_THETA),
     readings=exact_integer,
     smoother=word(*SMOOTHERS),
     missing=word(*MISSING),
@@ -66,8 +66,6 @@ class Design:
 
     def __post_init__(self) -> None:
         check_epsilon(self.epsilon)
-        if not 1 <= self.ceiling <= MAX_THETA:
-            raise ParameterError("ceiling", "an integer in 1..2**40")
         if self.shape.scale(self.ceiling, self.epsilon) > MAX_SCALE:
             raise ParameterError("epsilon", "large enough for integer noise: θ·levels/ε ≤ 2**40")
         self._check_readings()

@@ -14,9 +14,9 @@ from typing import Protocol, TypeAlias
 
 from edge_ldp.checks import (
     a,
-    exact_integer,
     finite,
     inner_chance,
+    integer_in,
     kept,
     taking,
     word,
@@ -52,7 +52,7 @@ class Optimiser(Protocol):
         """Return θ ≥ 1."""
 
 
-@taking(theta=exact_integer)
+@taking(theta=integer_in(1, MAX_THETA))
 @dataclass(frozen=True, slots=True)
 class Fixed:
     """A θ that is public knowledge: costs nothing, needs no readings."""
@@ -61,20 +61,16 @@ class Fixed:
     epsilon: Fraction = Fraction(0)
     delta: Fraction = Fraction(0)
 
-    def __post_init__(self) -> None:
-        if not 1 <= self.theta <= MAX_THETA:
-            raise ParameterError("theta", "an integer in 1..2**40")
-
     def choose(self, counts: Counts, draw: Uniform) -> int:  # noqa: ARG002 - the protocol's
         """Return it."""
         return self.theta
 
 
 @taking(
-    ceiling=exact_integer,
+    ceiling=integer_in(1, MAX_CEILING),
     shape=a("edge_ldp.continual.shape.Shape"),
     noise=word(*NOISES),
-    tuning=exact_integer,
+    tuning=integer_in(1, MAX_THETA),
 )
 @dataclass(frozen=True, slots=True)
 class NoisyMax:
@@ -98,10 +94,6 @@ class NoisyMax:
     def __post_init__(self) -> None:
         check_epsilon(self.epsilon)
         check_epsilon(self.stream_epsilon)
-        if not 1 <= self.ceiling <= MAX_CEILING:
-            raise ParameterError("ceiling", f"an integer in 1..{MAX_CEILING}")
-        if not 1 <= self.tuning <= MAX_THETA:
-            raise ParameterError("tuning", "an integer in 1..2**40")
 
     def scores(self, counts: Counts) -> list[int]:
         """Return 2^10·q_θ of θ = 1, 2, …, ceiling; the public term is rounded down in size."""
@@ -149,8 +141,6 @@ class Quantile:
 
     def __post_init__(self) -> None:
         check_epsilon(self.epsilon)
-        if not 0 < self.share < 1 or self.growth <= 1:
-            raise ParameterError("quantile", "a share between 0 and 1 and a growth above 1")
 
     def choose(self, counts: Counts, draw: Uniform) -> int:
         """Return θ ≥ 1."""

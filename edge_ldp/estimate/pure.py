@@ -118,8 +118,6 @@ def norm_sub(estimates: ArrayLike, total: float = 1.0) -> Floats:
     x = np.asarray(estimates, dtype=np.float64)
     if x.ndim != 1 or not x.size or not isfinite(float(np.abs(x).max()) * len(x)):
         raise ParameterError("estimates", "a list of finite numbers, of a finite sum")
-    if not 0 < total < np.inf:
-        raise ParameterError("total", "a finite number above 0")
     projected = projection(x, total)
     projected *= total / projected.sum()  # takes rounding away
     return projected
@@ -149,8 +147,6 @@ def olh_counts(reports: ArrayLike, size: int, g: int) -> Ints:
     supported if ((a·x + b) mod p) mod g is the code. Cost: n·size steps of about 2 ns; memory
     O(size) beside the reports. Raises CountsError for what is no report, ParameterError.
     """
-    if not 0 < size <= PRIME or not 2 <= g <= PRIME:  # noqa: PLR2004
-        raise ParameterError("size, g", "1 <= size, 2 <= g, at most 2**31 - 1")
     try:
         given = array("reports", reports)
     except ParameterError as exc:

@@ -61,8 +61,6 @@ class Estimate:
     @taking(p=chance)
     def quantile(self, p: float) -> float:
         """Value below which a share p of the mass lies, linear inside a bucket; p in [0, 1]."""
-        if not 0 <= p <= 1:
-            raise ParameterError("p", "0..1")
         below = list(accumulate(self.probabilities, initial=0.0))
         k = min(max(bisect_left(below, p) - 1, 0), len(self.probabilities) - 1)
         mass = below[k + 1] - below[k]

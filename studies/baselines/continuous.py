@@ -10,7 +10,7 @@ Sources: [SW] §5.2 (p, q, b), §5.4 (R-B), §5.5 (the matrix).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import exp, expm1, isfinite
+from math import exp, expm1
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -77,8 +77,6 @@ class ContinuousWave:
 @taking(epsilon=finite(0, 700, inner=True))
 def continuous_wave(epsilon: float) -> ContinuousWave:
     """Return the square wave of an epsilon above 0, with the paper's b; raises ParameterError."""
-    if not (isfinite(epsilon) and 0 < epsilon < 700):
-        raise ParameterError("epsilon", "above 0, below 700")
     ratio = exp(epsilon)
     if epsilon < _SERIES_BELOW:  # both differences cancel: their series, over ε²/2
         above = 1 + epsilon * (2 / 3 + epsilon * (1 / 4 + epsilon * (1 / 15 + epsilon / 72)))

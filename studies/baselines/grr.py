@@ -1,4 +1,4 @@
-"""GRR: the exact maximum of the likelihood, in closed form instead of by EM.
+"""GRR: the exact maximum of the likelihood, in closed form instead of by EM; CFO with binning.
 
 Source: arXiv 2601.08603 as given in docs/methods.md, Densities: with the counts falling, S the
 largest set of leading items whose entries are all positive, x_i = (c_i·(|S|·q + p − q)/C_S − q)/(p
@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from edge_ldp.checks import a, taking
+from edge_ldp.checks import SUPPORTS, a, taking
 from edge_ldp.errors import CountsError, NoReportsError
 from edge_ldp.estimate.density import Density, category_edges, density
-from edge_ldp.estimate.pure import MAX_REPORTS, integer_counts
+from edge_ldp.estimate.pure import MAX_REPORTS, integer_counts, norm_sub
 from edge_ldp.gateway.ems import ONE_CODE
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from edge_ldp.device.channel import Wave
+    from edge_ldp.estimate.pure import Supports
 
 
 @taking(channel=a("edge_ldp.device.channel.Wave"))
@@ -53,3 +54,14 @@ def grr(channel: Wave, counts: ArrayLike, *, edges: ArrayLike | None = None) -> 
     likelihood = float(codes[seen] @ np.log(q + (p - q) * mass[seen]))
     cells = category_edges(channel.d, edges)
     return density(mass, cells, n=n, log_likelihood=likelihood, warnings=warnings)
+
+
+@taking(given=SUPPORTS)
+def cfo(given: Supports, *, edges: ArrayLike | None = None) -> Density:
+    """Return the density over the bins whose supports were counted.
+
+    Bin k is [edges[k], edges[k+1]), category k unless `edges` are given. Negative frequencies are
+    taken out by Norm-Sub: the result is no longer unbiased. Raises ArgumentError for edges.
+    """
+    mass = norm_sub(given.frequencies())
+    return density(mass, category_edges(given.size, edges), n=given.n)

@@ -55,27 +55,22 @@ class SmoothPercentile:
         )
 
     @property
-    def dilation(self) -> Fraction:
-        """a: ε/2 for Laplace noise."""
-        return self.epsilon / 2
-
-    @property
     def upward(self) -> Fraction:
         """G^-1(1 - β) of the noise, 0 for S-P."""
         return Fraction(0 if self.beta is None else ceil(-log(2 * self.beta) * _GRID), _GRID)
 
     @property
     def widening(self) -> Fraction:
-        """1/κ = 1 - (e^b - 1)·G^-1(1 - β)/a, rounded down; 1 for S-P."""
+        """1/κ = 1 - (e^b - 1)·G^-1(1 - β)/a, a = ε/2, rounded down; 1 for S-P."""
         step = Fraction(ceil((exp(self.smoothing) - 1) * _GRID * _GRID), _GRID * _GRID)
-        return 1 - step * self.upward / self.dilation
+        return 1 - 2 * step * self.upward / self.epsilon
 
     def choose(self, counts: Counts, draw: Uniform) -> int:
         """Return θ ≥ 1, which may exceed the ceiling, at most 2^40."""
         values = [value for value in sorted(counts) for _ in range(counts[value])]
         rank = max(1, ceil(self.share * len(values)))
         scale = smooth_bound(values, rank, self.ceiling, self.smoothing)
-        scale /= self.widening * self.dilation
+        scale /= self.widening * self.epsilon / 2
         theta = floor_laplace(scale, values[rank - 1] + scale * self.upward, draw)
         return min(max(1, theta), MAX_THETA)
 

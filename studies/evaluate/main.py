@@ -26,9 +26,9 @@ from edge_ldp.device.errors import EdgeLdpError
 from studies.evaluate.files import built_in, user_values
 from studies.evaluate.given import InputError, ValueRange, in_homes, parse_epsilons
 from studies.evaluate.report import tables, view, write_report
+from studies.evaluate.rows import RowStore
 from studies.evaluate.run import run
 from studies.evaluate.sources import NAMES
-from studies.evaluate.store import RowStore
 from studies.evaluate.study import Options
 from studies.evaluate.summary import summarise
 

@@ -70,8 +70,8 @@ def range_error(truth: Spread, found: Spread, alpha: float, *, starts: int = STA
 
     Left ends i are spread evenly over where the query fits. Source: [SW] §3.2 (α = 0.1 and 0.4).
     """
-    if not 0 < alpha <= 1 or starts < 1:
-        raise ParameterError("alpha, starts", "0 < alpha <= 1, at least one start")
+    if not alpha:
+        raise ParameterError("alpha", "above 0, at most 1")
     left = truth.edges[0] + _span(truth) * (1 - alpha) * (np.arange(starts) + 0.5) / starts
     right = left + alpha * _span(truth)
     errors = [_below(x, right) - _below(x, left) for x in (truth, found)]
@@ -117,7 +117,7 @@ class SumErrors:
     mmae: float
 
 
-@taking(rng=GENERATOR, length=integer_in(1, 1 << 53), count=integer_in(0, 1 << 24))
+@taking(rng=GENERATOR, length=integer_in(1, 1 << 53), count=integer_in(1, 1 << 24))
 def query_pairs(
     length: int, *, rng: np.random.Generator, count: int = QUERIES
 ) -> NDArray[np.int64]:
@@ -125,8 +125,6 @@ def query_pairs(
 
     Shape (count, 2). `rng` draws queries, never privacy noise.
     """
-    if length < 1 or count < 1:
-        raise ParameterError("length, count", "1 or more")
     first = rng.integers(0, length + 1, count)
     second = rng.integers(0, length, count)
     second += second >= first  # any other end

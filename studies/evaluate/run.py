@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from studies.evaluate.store import RowStore
+    from studies.evaluate.rows import RowStore
     from studies.evaluate.study import Task, Values
 
     Measure = Callable[[Task, Values], Mapping[str, float]]

@@ -19,8 +19,7 @@ from studies.evaluate.tops.measures import ZERO
 from studies.evaluate.tops.runs import PUBLISHED, exact
 from studies.evaluate.tops.systems import SYSTEMS, counts, noisy_max, structure
 from studies.papers import tops_runs as reference
-from studies.papers.constants import exact_constant, simulated_constant
-from studies.papers.first_readings import first_readings
+from studies.papers.tops_runs import exact_constant, first_readings, simulated_constant
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -15,8 +15,8 @@ from edge_ldp import SquareWave
 from edge_ldp.estimate import ahead, auto, em, ems, hh_admm
 from edge_ldp.estimate.hierarchy import hh_levels
 from edge_ldp.vectorized import perturb_many
-from studies.baselines.cfo import cfo
 from studies.baselines.continuous import continuous_wave
+from studies.baselines.grr import cfo
 from studies.baselines.haar import haar_frequencies
 from studies.evaluate.metrics import Masses
 from studies.evaluate.sw import reports

@@ -19,9 +19,8 @@ from edge_ldp.estimate.hierarchy import hh
 from edge_ldp.estimate.joint import Evidence, cells, joint
 from edge_ldp.estimate.pure import olh_counts, supports
 from edge_ldp.gateway.ems import ONE_CODE
-from studies.baselines.cfo import cfo
 from studies.baselines.continuous import continuous_wave
-from studies.baselines.grr import grr
+from studies.baselines.grr import cfo, grr
 from studies.baselines.haar import haar_hrr
 from tests.tables import each
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from edge_ldp.estimate.pure import supports
-from studies.baselines.cfo import cfo
+from studies.baselines.grr import cfo
 
 
 def test_frequencies_that_are_probabilities_stay() -> None:

@@ -66,7 +66,6 @@ def test_constants_of_the_smooth_mechanisms_are_rounded_against_us() -> None:
     pak = SmoothPercentile(9, F(1, 10), F(1, 10**6), PAK_SHARE, PAK_BETA)
     assert pak.smoothing <= 0.1 / (2 * 13.815510557)
     assert float(pak.smoothing) == pytest.approx(0.1 / (2 * 13.815510557), rel=1e-3)
-    assert pak.dilation == F(1, 20)
     assert 0 < pak.widening < 1
     with pytest.raises(ParameterError, match="epsilon"):
         SmoothPercentile(9, F(32), F(2, 5), beta=F(1, 10**9))

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from studies.evaluate.rows import RowStore
 from studies.evaluate.run import run
-from studies.evaluate.store import RowStore
 from studies.evaluate.study import Options, Task, Values
 from tests.studies.evaluate.small import STUDY, tasks, values
 

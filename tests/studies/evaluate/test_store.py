@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from studies.evaluate.rows import RowsError, header
-from studies.evaluate.store import RowStore
+from studies.evaluate.rows import RowsError, RowStore, header
 from studies.evaluate.study import StudyRow, Task
 from tests.studies.evaluate.small import STUDY
 

@@ -7,8 +7,7 @@ from studies.evaluate.study import StudyRow, Task
 from studies.evaluate.topl.rules import SW_W, theta
 from studies.evaluate.topl.stream import stream_of
 from studies.evaluate.topl.study import BEST, ZERO
-from studies.papers.topl import apart, tables
-from studies.papers.topl_runs import PUBLISHED
+from studies.papers.topl import PUBLISHED, apart, tables
 
 
 def rows(data: str, thetas: list[float], ratio: float) -> list[StudyRow]:

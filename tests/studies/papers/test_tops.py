@@ -11,8 +11,7 @@ from studies.evaluate.tops import published
 from studies.evaluate.tops.layout import CHUNK, READINGS
 from studies.evaluate.tops.systems import noisy_max, structure
 from studies.papers import tops, tops_runs
-from studies.papers.constants import THETA, exact_constant, simulated_constant
-from studies.papers.first_readings import first_readings
+from studies.papers.tops_runs import THETA, exact_constant, first_readings, simulated_constant
 
 
 @pytest.mark.parametrize("data", sorted(tops_runs.SCORE_THETA))
