@@ -314,9 +314,10 @@ ROOMS = {
         "the papers' experiments, rival estimators, tuned tables, load tests",
         "edge_ldp/device edge_ldp/mechanisms edge_ldp/protocol edge_ldp/oracles edge_ldp/vectorized"
         " edge_ldp/estimate edge_ldp/sums edge_ldp/threshold edge_ldp/continual edge_ldp/service"
-        " edge_ldp/period_sums agent/claims aggregator aggregator/config aggregator/counting"
-        " aggregator/store aggregator/courier aggregator/intake aggregator/plans"
-        " aggregator/answers aggregator/running firmware_stubs/data firmware_stubs/simulator"
+        " edge_ldp/gateway edge_ldp/period_sums agent/claims aggregator aggregator/config"
+        " aggregator/counting aggregator/store aggregator/courier aggregator/intake"
+        " aggregator/plans aggregator/answers aggregator/running firmware_stubs/data"
+        " firmware_stubs/simulator"
         f" {BASE}",
         io="*",
     ),
