@@ -272,7 +272,7 @@ def _steps(mechanism: Mechanism, counted: Weighed, low: int, high: int) -> Steps
     spread -= np.outer(shares, uneven)
     spread -= np.outer(one_more * even, even)
     spread /= n
-    pad = max(1, last // WIDEST) + 1  # the widest ramp's and one more
+    pad = max(1, last // WIDEST)  # the widest ramp's
     blocks = np.zeros((last + 2 * pad + 2,) * 2)
     blocks[pad + 1 : -pad, pad + 1 : -pad] = spread
     sum_rows(blocks)
