@@ -434,17 +434,18 @@ NOT_TAKEN: dict[str, tuple[str, tuple[str, ...]]] = {
 
 @pytest.mark.parametrize("what", NOT_TAKEN)
 def test_an_invitation_that_loosens_is_not_taken_where_nobody_is_asked_PLN_19_PLN_20(
-    tmp_path: Path, what: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], what: str
 ) -> None:
     text, told = NOT_TAKEN[what]
     config = tmp_path / "home" / "agent.toml"
     if what == "no place for its files":
         config.parent.touch()
     with meter(tmp_path / "meter") as port:
-        done = command("setup", "-c", config, "--port", port, "--yes", *FUSE, "--invitation", text)
-    assert done.returncode == 4
-    assert all(one in done.stderr for one in told), done.stderr
-    assert SECRET not in done.stdout + done.stderr
+        args = ["-c", str(config), "--port", str(port), "--yes", *FUSE, "--invitation", text]
+        assert main(["setup", *args]) == 4
+    heard = capsys.readouterr()
+    assert all(one in heard.err for one in told), heard.err
+    assert SECRET not in heard.out + heard.err
     assert not list(tmp_path.glob("**/agent*"))
 
 
