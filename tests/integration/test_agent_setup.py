@@ -1,6 +1,7 @@
 """`agent setup`: from a meter on a port and an invitation to a configuration that was tried."""
 
 import argparse
+import io
 import json
 import os
 import pty as terminals
@@ -10,7 +11,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from dataclasses import replace
 from itertools import cycle
 from pathlib import Path
@@ -31,7 +33,6 @@ from tests.agent.samples import CEILING_W, DEVICE, FLEET, SLOT_S, make_plan
 from tests.integration.certificates import Authority
 from tests.integration.conftest import RealBroker
 from tests.integration.test_tls import LISTENER
-from tests.processes import run_told
 
 TELEGRAM = capture("swedish_e360.raw")
 READINGS = ("power 2301 W", "10501076")
@@ -83,10 +84,12 @@ def is_kept(password: Path) -> bool:
     return password.read_text() == SECRET + "\n" and password.stat().st_mode & 0o777 == 0o600
 
 
-def command(*args: str | Path, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
-    return run_told(
-        [sys.executable, "-m", "edge_ldp.cli", "agent", *map(str, args)], input=stdin or ""
-    )
+def command(*args: str | Path) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end in a thread, which may have a loop of its own."""
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err), ThreadPoolExecutor(1) as thread:
+        code = thread.submit(main, list(map(str, args))).result()
+    return subprocess.CompletedProcess(args, code, out.getvalue(), err.getvalue())
 
 
 def plan_of_now() -> bytes:
