@@ -279,7 +279,6 @@ def _steps(mechanism: Mechanism, counted: Weighed, low: int, high: int) -> Steps
     np.cumsum(blocks, axis=1, out=blocks)
     padded = np.pad(shares, pad)
     padded[pad + last :] = 1
-    padded[: pad + 1] = 0
     return Steps(
         known=known,
         reports=n**2 / float(counted.squares.sum()),

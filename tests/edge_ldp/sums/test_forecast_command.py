@@ -177,6 +177,14 @@ def test_bytes_that_are_no_sample_are_refused(
     assert told in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("slots", ["0", "-1", "86401"])
+def test_slots_that_no_day_has_are_refused_by_name(
+    slots: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["--slots-a-day", slots]) == 2
+    assert "slots_a_day: expected a whole number from 1 to 86,400" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     "wrong",
     [

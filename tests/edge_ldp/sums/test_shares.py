@@ -121,6 +121,19 @@ def test_another_kind_makes_bands_narrower() -> None:
     assert widths[1] < 0.7 * widths[0]
 
 
+def test_a_short_kinds_many_reports_count_up_to_its_end_and_no_further() -> None:
+    law = np.full(64, 1 / 64)
+    short = SquareWave(epsilon=2, low=0, high=15, size=16)
+    clamped: Floats = np.append(law[:15], law[15:].sum())
+    parts = [
+        expected(short, clamped, 1e9),
+        expected(SquareWave(epsilon=1, low=0, high=63, size=64), law, 5000),
+    ]
+    asked = surveys_of(parts)
+    at_end, beyond = np.ptp(np.array(cdf_band(asked, [15, 16])), axis=0)
+    assert at_end < 0.3 * beyond
+
+
 def test_the_variance_is_that_of_the_weights_over_the_reports() -> None:
     """Written out for one ramp, with one more report of the largest variance possible."""
     survey = SquareWave(epsilon=1, low=0, high=31, size=32)
