@@ -208,7 +208,7 @@ def stream_page(request: PageRequest) -> StreamPage:
         **asdict(_one_stream(request, stream)),
         lengths=list(LENGTHS),
         zones=list(dict.fromkeys((str(request.config.zone(stream)), "UTC", str(zone)))),
-        groups=sorted(request.reader.groups()),
+        groups=[name for name, _ in _groups(request.reader)],
         last_s=(counted[-1][0] + 1) * stream.bucket_s if counted else None,
         looks=[PastLook(**asdict(look_of(one)), halves=dict(one.forecast)) for one in revisions],
         theta=theta,
@@ -277,7 +277,7 @@ def plans(request: PageRequest) -> PlansPage:
 def groups(request: PageRequest) -> GroupsPage:
     """Return a page of the groups whose name has a text."""
     stream, names = request.stream(), request.reader.device_names
-    text, every = request.given.get("q", ""), sorted(request.reader.groups().items())
+    text, every = request.given.get("q", ""), _groups(request.reader)
     found = [(name, number) for name, number in every if text in name]
     sized = [(name, len(names("all", "device", 0, number))) for name, number in found[:MOST_GROUPS]]
     return GroupsPage(
@@ -344,6 +344,12 @@ def _one_stream(request: PageRequest, stream: StreamTable) -> OneStream:
         stream=stream.name,
         unit=stream.unit,
     )
+
+
+def _groups(reader: Reader) -> list[tuple[str, int]]:
+    """Return groups and their numbers by name; "", of devices in none, where there are such."""
+    found = sorted(reader.groups().items())
+    return [(name, at) for name, at in found if name or len(found) == 1 or reader.may_report(at)]
 
 
 def _whole(text: str) -> int:

@@ -515,7 +515,9 @@ def test_groups_have_the_commands_sizes_and_figures_or_are_withheld(
     with serving(fleet) as (address, _), looking(browser, address) as page:
         page.goto("/groups")
         rows = page.locator("#groups tbody tr")
-        assert rows.evaluate_all("all => all.map(one => one.dataset.group)") == sorted(sizes)
+        assert rows.evaluate_all("all => all.map(one => one.dataset.group)") == sorted(
+            name for name, devices in sizes.items() if name or devices
+        )
         for name in ("north", "south", "few"):
             row = rows.locator(f"xpath=self::*[@data-group='{name}']")
             whole = fleet.json("query", "--group", name, *week)["whole"]
