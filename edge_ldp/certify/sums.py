@@ -3,7 +3,8 @@
 Another value in one slot moves one cell of one period by at most R; of cells that share a noise the
 one that moved most counts. So a set of slots costs what it counts times R/b, and a window what its
 worst place counts: every place is gone through here, also across the borders of periods, by a count
-of its own beside `edge_ldp.period_sums`. Reports of the same slots add up. Source: docs/methods.md,
+of its own beside `edge_ldp.period_sums`. Of a slot that is of several of the window's the whole
+counts wherever a window touches it. Reports of the same slots add up. Source: docs/methods.md,
 Period sums.
 """
 
@@ -28,6 +29,7 @@ OPTIONS: dict[str, int | str | None] = {  # of the command; None: to be given
     "block": 1,
     "offset": 0,
     "slot_seconds": 900,
+    "parts": 1,
     "reports": 0,
     "report_epsilon": "0",
 }
@@ -42,6 +44,7 @@ _LAYOUT = ("slot_seconds", "days", "cells", "offset", "block")
     scale=exact_integer,
     window_slots=exact_integer,
     nominal=optional(FRACTION),
+    parts=exact_integer,
     reports=exact_integer,
     report_epsilon=FRACTION,
 )
@@ -52,23 +55,29 @@ def certify_sums(  # noqa: PLR0913 (a layout's integers, and what stands beside 
     window_slots: int,
     nominal: Fraction | None = None,
     *,
+    parts: int = 1,
     reports: int = 0,
     report_epsilon: Fraction = Fraction(0),
 ) -> Certificate:
     """Return the certificate of sums with span R and scale b; raises ParameterError.
 
-    `reports`: so many of any window's slots are reported, too, at `report_epsilon` each; `nominal`:
-    the ε that any `window_slots` consecutive slots may cost in all.
+    `parts`: so many of the window's slots are one of the layout's; `reports`: so many of any
+    window's slots are reported, too, at `report_epsilon` each; `nominal`: the ε that any
+    `window_slots` consecutive slots may cost in all.
     """
     if not 1 <= span < MAX_SPAN or not 1 <= scale < MAX_SCALE:
         raise ParameterError("span, scale", "1 to 2**47 - 1 and 1 to 2**48 - 1")
     if reports < 0 or report_epsilon < 0:
         raise ParameterError("reports", "0 or more, each at an ε of 0 or more")
-    near = places(layout, window_slots)
-    if len(near) * max(layout.cells, window_slots if layout.block > 1 else 1) > MOST:
+    if parts < 1 or layout.slot_seconds % parts:
+        raise ParameterError("parts", "a number of slots of whole seconds")
+    touched = {(at + window_slots - 1) // parts + 1 for at in range(parts)}
+    near = places(layout, max(touched))
+    looked = len(near) * len(touched)
+    if looked * max(layout.cells, max(touched) if layout.block > 1 else 1) > MOST:
         raise ParameterError("slot_seconds", "longer: there are too many places to go through")
-    told = most_in_window(layout, window_slots)
-    counts = [counted_at(layout, first, window_slots) for first in near]
+    told = most_in_window(layout, window_slots, parts)
+    counts = [counted_at(layout, first, slots) for first in near for slots in touched]
     most, slot = max(counts), Fraction(span, scale)
     window, beside = most * slot, reports * report_epsilon
     whole = window + beside
@@ -83,6 +92,7 @@ def certify_sums(  # noqa: PLR0913 (a layout's integers, and what stands beside 
             "span": span,
             "scale": scale,
             "window": window_slots,
+            **({} if parts == 1 else {"parts": parts}),
             "reports": reports,
             "report_epsilon": f"{report_epsilon.numerator}/{report_epsilon.denominator}",
         },
@@ -105,8 +115,9 @@ def certify_sums(  # noqa: PLR0913 (a layout's integers, and what stands beside 
             ProvedClaim(
                 "window",
                 most <= window_slots,
-                f"any {window_slots} consecutive slots count at most {most}, at each of "
-                f"{len(counts):,} places, over the borders of cells, days and periods",
+                f"any {window_slots} consecutive slots{_whole_words(parts, touched)} count at most "
+                f"{most}, at each of {len(counts):,} places, over the borders of cells, days and "
+                "periods",
             ),
             ProvedClaim("count", most == told, f"the device's own count of a window is {told}"),
             *_nominal_claims(window, beside, nominal),
@@ -132,9 +143,18 @@ def certify_sums_of(table: Mapping[str, object], nominal: Fraction | None) -> Ce
         numbers["scale"],
         numbers["window"],
         nominal,
+        parts=numbers["parts"],
         reports=numbers["reports"],
         report_epsilon=Fraction(0) if written in ("0", "0/1") else exact_epsilon(written),
     )
+
+
+def _whole_words(parts: int, touched: set[int]) -> str:
+    """Return what a window touches of slots that are longer than its own; "" of its own."""
+    if parts == 1:
+        return ""
+    some = " or ".join(map(str, sorted(touched)))
+    return f" touch {some} that are {parts} times as long, which"
 
 
 def _nominal_claims(

@@ -112,7 +112,7 @@ def _integer_lines(subject: Mapping[str, Any]) -> Iterator[str]:
         parts.append("survey share {}/{}".format(*subject["share"]))
     parts += ["wave d {}, c {}, r {}/{}".format(*wave) for wave in subject.get("waves", [])]
     if subject.get("mechanism") == SUBJECT:
-        parts += [f"{name} {subject[name]}" for name in OPTIONS]
+        parts += [f"{name} {subject[name]}" for name in OPTIONS if name in subject]
     if "ratio" in subject:
         parts.append("r {}/{}".format(*subject["ratio"]))
     if "profile" in subject:

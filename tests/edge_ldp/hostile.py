@@ -78,11 +78,11 @@ CALLS: dict[str, Call] = {
     "edge_ldp.period_sums.booked": (booked, {"span": 9, "scale": 5, "slots": 2}),
     "edge_ldp.period_sums.most_in_window": (
         most_in_window,
-        {"layout": PeriodLayout(3600, 1), "window_slots": 5},
+        {"layout": PeriodLayout(3600, 1), "window_slots": 5, "parts": 4},
     ),
     "edge_ldp.period_sums.scale_for": (
         scale_for,
-        {"layout": PeriodLayout(3600, 1), "window_slots": 5, "span": 9, "epsilon": 1},
+        {"layout": PeriodLayout(3600, 1), "window_slots": 5, "span": 9, "epsilon": 1, "parts": 4},
     ),
     "edge_ldp.GeneralWave": (edge_ldp.GeneralWave, {**PLAN, "size": 16, "top": 0, "b": 0.25}),
     "edge_ldp.Hybrid": (edge_ldp.Hybrid, {**PLAN, "size": 8}),
@@ -102,7 +102,7 @@ CALLS: dict[str, Call] = {
     ),
     "edge_ldp.certify.certify_sums": (
         certify.certify_sums,
-        {"layout": PeriodLayout(3600, 1), "span": 9, "scale": 90, "window_slots": 5},
+        {"layout": PeriodLayout(3600, 1), "span": 9, "scale": 90, "window_slots": 5, "parts": 4},
     ),
     "edge_ldp.certify.judge_file": (certify.judge_file, {"payload": b"{}"}),
     "edge_ldp.certify.judge_plan": (certify.judge_plan, {"payload": b"{}", "nominal": None}),

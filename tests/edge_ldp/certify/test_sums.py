@@ -22,22 +22,27 @@ WORDS = ["period-sums", "--span", "43470", "--scale", "527074"]
 
 
 @pytest.mark.parametrize("offset", [0, 5 * 3600])
-@pytest.mark.parametrize("window", [1, 5, 24, 25, 60])
+@pytest.mark.parametrize(
+    ("parts", "window"), [(1, 1), (1, 5), (1, 24), (1, 25), (1, 60), (4, 1), (4, 97), (4, 98)]
+)
 @pytest.mark.parametrize(("days", "cells", "block"), [(1, 1, 1), (1, 6, 3), (2, 12, 4), (7, 12, 1)])
-def test_the_least_scale_is_certified_and_one_less_is_refuted(
-    days: int, cells: int, block: int, window: int, offset: int
+def test_the_least_scale_is_certified_and_one_less_is_refuted_PRV_31(  # noqa: PLR0913, PLR0917
+    days: int, cells: int, block: int, parts: int, window: int, offset: int
 ) -> None:
     layout = PeriodLayout(3600, days, cells, offset, block)
-    scale = scale_for(layout, window, 4000, 6)
-    proved = certify_sums(
-        layout, 4000, scale, window, Fraction(8), reports=2, report_epsilon=Fraction(1)
+    scale, most = scale_for(layout, window, 4000, 6, parts), most_in_window(layout, window, parts)
+    proved, less = (
+        certify_sums(
+            *(layout, 4000, b, window, Fraction(8)),
+            parts=parts,
+            reports=2,
+            report_epsilon=Fraction(1),
+        )
+        for b in (scale, scale - 1)
     )
     assert proved.holds
-    assert proved.figures["most"] == most_in_window(layout, window)
-    assert proved.figures["epsilon"] == Fraction(most_in_window(layout, window) * 4000, scale) + 2
-    less = certify_sums(
-        layout, 4000, scale - 1, window, Fraction(8), reports=2, report_epsilon=Fraction(1)
-    )
+    assert proved.figures["most"] == most
+    assert proved.figures["epsilon"] == Fraction(most * 4000, scale) + 2
     assert failed(Verdict(less)) == {"epsilon"}
 
 
@@ -73,8 +78,9 @@ def test_the_worst_two_histories_in_a_window_cost_just_what_is_certified() -> No
 
 
 def test_a_device_that_counts_less_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(certified, "most_in_window", lambda *_: 96)
-    assert failed(Verdict(certify_sums(SHIPPED, 43_470, 527_074, 97, Fraction(8)))) == {"count"}
+    monkeypatch.setattr(certified, "most_in_window", lambda *_: 24)
+    hours = certify_sums(PeriodLayout(3600, 7), 6000, 18_750, 97, Fraction(8), parts=4)
+    assert failed(Verdict(hours)) == {"count"}
 
 
 def test_a_saved_certificate_is_proved_again_and_a_changed_one_refuted(
@@ -102,6 +108,7 @@ def test_a_saved_certificate_is_proved_again_and_a_changed_one_refuted(
         ([*WORDS, "--epsilon", "8", "--days", "0"], EXIT_USAGE),
         ([*WORDS, "--epsilon", "8", "--slot-seconds", "1"], EXIT_USAGE),
         ([*WORDS, "--epsilon", "8", "--size", "4"], EXIT_USAGE),
+        ([*WORDS, "--epsilon", "8", "--parts", "7"], EXIT_USAGE),
         ([*WORDS, "--epsilon", "8", "--reports", "-1"], EXIT_USAGE),
         (["period-sums", "--span", "9", "--epsilon", "8"], EXIT_USAGE),
     ],

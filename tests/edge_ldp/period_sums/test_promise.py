@@ -30,21 +30,38 @@ def exponent(layout: PeriodLayout, moved: dict[int, int], scale: int) -> Fractio
 
 
 @pytest.mark.parametrize("layout", [SMALL, SHARED])
-@pytest.mark.parametrize("window", [1, 2, 3, 5])
+@pytest.mark.parametrize(
+    ("parts", "window"), [(1, 1), (1, 2), (1, 3), (1, 5), (3, 1), (3, 2), (3, 7), (4, 9), (4, 10)]
+)
 def test_the_worst_two_histories_in_any_window_cost_the_claim(
-    layout: PeriodLayout, window: int
+    layout: PeriodLayout, parts: int, window: int
 ) -> None:
-    """Every change of every slot in a window, across the border of two periods, R = 2."""
+    """Every change in a window of a home's slots, `parts` to one of the layout's, R = 2.
+
+    At every place of it, across the border of two periods; a slot counts whole if any of it does.
+    """
     span, scale = 2, 5
-    claim = Fraction(most_in_window(layout, window) * span, scale)
-    begins = range(layout.first_slot(10) - window - 2, layout.first_slot(11) + 1)
+    claim = Fraction(most_in_window(layout, window, parts) * span, scale)
+    begins = range((layout.first_slot(10) - 5) * parts, (layout.first_slot(11) + 1) * parts)
+    touched = {range(at // parts, (at + window - 1) // parts + 1) for at in begins}
     worst = max(
-        exponent(layout, dict(zip(range(first, first + window), by, strict=True)), scale)
-        for first in begins
-        for by in product((-span, 0, span), repeat=window)
+        exponent(layout, dict(zip(slots, by, strict=True)), scale)
+        for slots in touched
+        for by in product((-span, 0, span), repeat=len(slots))
     )
     assert worst == claim
-    assert layout.block > 1 or claim == booked(span, scale, window)
+    assert layout.block > 1 or claim == booked(span, scale, (window - 2) // parts + 2)
+
+
+def test_hours_that_97_quarter_hours_touch_are_25_and_the_noise_3_9_times_less() -> None:
+    """An hour's R in either case; for all windows and parts the bound is met, and never passed."""
+    layout = PeriodLayout(3600, 7)
+    assert most_in_window(layout, 97, 4) == 25
+    assert scale_for(layout, 97, 6000, 8, 4) == 18_750
+    assert Fraction(scale_for(PeriodLayout(900, 7), 97, 6000, 8), 18_750) == Fraction(388, 100)
+    for parts, window in product((1, 2, 3, 4, 12, 60), range(1, 130)):
+        found = [(at + window - 1) // parts - at // parts + 1 for at in range(parts)]
+        assert max(found) == most_in_window(layout, window, parts)
 
 
 @pytest.mark.parametrize(
