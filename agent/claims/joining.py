@@ -12,13 +12,15 @@ from agent.claims.slots import SlotValues
 class SlotJoin:
     """`positions`: for each meter where its streams stand among the home's, in order.
 
+    A stream that stands nowhere has slots of its own, and no value here.
+
     A slot is whole when every meter has closed it or a later one; when its time is over for all of
     them it goes as it is. Slots rise; a part of one that has gone is lost.
     """
 
     def __init__(self, positions: Sequence[Sequence[int]]) -> None:
         self._positions = [tuple(places) for places in positions]
-        self._width = sum(map(len, self._positions))
+        self._width = 1 + max((at for places in self._positions for at in places), default=-1)
         self._closed = [-1] * len(self._positions)  # by each meter, the last slot
         self._parts: dict[int, list[int | None]] = {}
         self._floor = -1

@@ -41,10 +41,14 @@ def most_apart_s(kind: Kind, slot_seconds: int) -> int:
 
 @lean_class(frozen=True, slots=True)
 class SlotValues:
-    """A closed slot and its value for each stream in order, None where there is none."""
+    """A closed slot and its value for each stream in order, None where there is none.
+
+    `at`: it is a slot of one stream's own length, and holds that stream's value alone.
+    """
 
     slot: int
     values: tuple[int | None, ...] = field(repr=False)
+    at: int | None = None
 
 
 @lean_class(frozen=True, slots=True)

@@ -358,7 +358,7 @@ def rounding(units: Iterable[str]) -> dict[str, dict[str, str]]:
     """
     errors = {}
     for unit in sorted(set(units)):
-        factor, per_day = (1, unit) if unit == "Wh" else (24, f"{unit}h")
+        factor, per_day = (1, unit) if unit in ("Wh", "dm3") else (24, f"{unit}h")
         errors[unit] = {
             "rounding": f"to whole {unit}: a day without gaps is wrong by at most {factor} "
             f"{per_day}, before any noise; a meter that shows steps of S {unit} adds at most "

@@ -19,12 +19,12 @@ from agent.commands.commissioning import unread_text
 from agent.commands.plans_view import refused_text
 from agent.config import AgentConfig
 from agent.config.doubts import doubt_of_interval
-from agent.config.sections import REGISTERS, StreamTable
+from agent.config.sections import REGISTERS, STREAM_UNITS, StreamTable
 from agent.errors import PortError, StorageError
 from agent.link.outgoing import nothing
 from agent.link.outlet import Outlet
 from agent.link.trouble import rights_remedy
-from agent.meters.reading import UNITS, Asker, Discarded, Telegram
+from agent.meters.reading import Asker, Discarded, Telegram
 from agent.meters.section import MeterTable
 from agent.meters.unread import Unread
 from agent.meters.words import withheld_text
@@ -192,7 +192,8 @@ def _kinds(telegrams: list[Telegram]) -> set[str]:
 
 def _quantities(streams: Sequence[StreamTable], telegrams: list[Telegram]) -> Finding:
     known = _kinds(telegrams)
-    tells = ", ".join(f"{one} ({UNITS[one]})" for one in UNITS if one in known) or "nothing"
+    tells = ", ".join(f"{one} ({unit})" for one, unit in STREAM_UNITS.items() if one in known)
+    tells = tells or "nothing"
     missing = [s for s in streams if s.source not in known]
     if not missing:
         return Finding("quantities", "ok", f"the meter tells {tells}")

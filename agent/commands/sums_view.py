@@ -25,6 +25,7 @@ MONTH_DAYS = 28
 COSTS = ("a slot", "a window", "a day", "a period", "a year", "so far")
 _NORMAL = 1.96  # of many sums' noise; of four it is 2 % more
 _MICRO = 10**6
+_THOUSANDS = {"Wh": "kWh", "dm3": "m3"}  # of what a slot's value is a rise
 _KEPT = {
     "run": "in memory only: a reboot loses the period so far, and no copy of the disk shows it",
     "disk": "ON THE DISK: whoever copies it twice has single readings from between the copies",
@@ -138,7 +139,7 @@ def told_of_sums(config: AgentConfig) -> list[str]:
             f"Every {counted(layout.days, 'day') if layout.days > 1 else 'day'} what {terms.name} "
             f"added up to{parts} leaves this home once, with noise: it is known to give or take "
             f"{known[0]} in 95 of 100 cases{over}. Nobody sees single values. A slot costs ε "
-            f"{upwards(cost['a slot']):.3g}, any {span(_slots(config) * layout.slot_seconds)} ε "
+            f"{upwards(cost['a slot']):.3g}, any {span(_slots(config) * config.slot_seconds)} ε "
             f"{upwards(cost['a window']):.4g} at most, beside what reports cost."
         )
         words = sums_words(config, terms)
@@ -244,8 +245,11 @@ def _layout(terms: SumTerms) -> str:
     layout = terms.layout
     parts = "one sum" if layout.cells == 1 else f"{layout.cells} parts of the day"
     after = f", {span(layout.offset_s)} past midnight UTC" if layout.offset_s else ""
+    own = ""
+    if terms.parts > 1:
+        own = f", in slots of {span(layout.slot_seconds)}, each of {terms.parts} of the home's"
     return (
-        f"every {counted(layout.days, 'day')} {parts}{after}; values up to "
+        f"every {counted(layout.days, 'day')} {parts}{after}{own}; values up to "
         f"{terms.low + terms.span:,} {terms.unit} count in full"
     )
 
@@ -261,8 +265,8 @@ def _noise(terms: SumTerms) -> str:
 
 def _amount(total: int, unit: str, slot_seconds: int) -> str:
     """Return a sum over slots: of a power as the energy that it makes."""
-    if unit == "Wh":
-        return f"{total / 1000:,.1f} kWh"
+    if unit in _THOUSANDS:
+        return f"{total / 1000:,.1f} {_THOUSANDS[unit]}"
     return f"{total * slot_seconds / 3_600_000:,.1f} k{unit}h"
 
 

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from agent.claims.slots import Kind, most_apart_s
 from agent.config.sections import KINDS, AgentConfig, StreamTable
-from agent.meters.reading import SIGNED
+from agent.meters.reading import GAS, SIGNED
 from edge_ldp.service.broker import LOOPBACK
 
 LEAST_EPSILON, MOST_EPSILON = 0.1, 8
@@ -96,7 +96,8 @@ def fair_least(stream: Ranged, days: int, cells: int, block: int) -> int | None:
     """
     from edge_ldp.period_sums.habits import SLOTS_A_DAY, fair_scale  # noqa: PLC0415 (memory: who has sums)
 
-    if (scale := fair_scale(days, cells, block, span_w(stream))) is None:
+    scale = None if stream.quantity == GAS else fair_scale(days, cells, block, span_w(stream))
+    if scale is None:
         return None
     watt_seconds = scale * (DAY_S // SLOTS_A_DAY)
     return -(-watt_seconds // (3600 if stream.unit == "Wh" else stream.slot_seconds))
@@ -116,7 +117,7 @@ def _doubts_of_sums(config: AgentConfig) -> Iterator[str]:
 
 
 def _doubt_of_span(stream: StreamTable) -> str:
-    if (span := span_w(stream)) >= LEAST_SPAN_W:
+    if stream.quantity == GAS or (span := span_w(stream)) >= LEAST_SPAN_W:
         return ""
     return (
         f"low to ceiling are {span:,} W, less than the smallest connection ({LEAST_SPAN_W:,} W): "
@@ -177,11 +178,11 @@ def doubt_of_epsilon(given: Decimal | int) -> str:
 
 
 def doubt_of_ceiling(ceiling: int, unit: str, quantity: str, slot_seconds: int) -> str:
-    """Return why a largest value is probably not meant, or ""."""
+    """Return why a largest value is probably not meant, or ""; of gas, too, 500 dm³ in an hour."""
     seconds = 3600 if KINDS[quantity] is Kind.MEAN else slot_seconds
     if ceiling >= LEAST_W * seconds // 3600:
         return ""
     return (
         f"{ceiling} {unit} is less than a home's largest: every larger value counts as it. "
-        f"Is it meant in k{unit}?"
+        f"Is it meant in {'m3' if quantity == GAS else f'k{unit}'}?"
     )

@@ -4,9 +4,15 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 from agent.claims.lifetime import Lifetime
-from agent.config.sections import REGISTERS, AgentConfig, PlansTable, StreamTable
+from agent.config.sections import (
+    REGISTERS,
+    STREAM_UNITS,
+    AgentConfig,
+    PlansTable,
+    StreamTable,
+)
 from agent.meters.port_names import source_of
-from agent.meters.reading import SIGNED, UNITS
+from agent.meters.reading import GAS, SIGNED
 from agent.meters.section import MeterTable, meter_faults
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.protocol.messages import check_name
@@ -56,7 +62,8 @@ def _stream_faults(config: AgentConfig) -> Faults:
     faults = _unmet(("streams.name", differ, "a different name for each stream"))
     for at, stream in enumerate(config.streams):
         here = f"streams[{at}]."
-        unit, alike = UNITS[stream.quantity], stream.slot_seconds == config.slot_seconds
+        unit, is_sums = STREAM_UNITS[stream.quantity], stream.mode == "sums"
+        seconds, alike = config.slot_seconds, stream.slot_seconds == config.slot_seconds
         faults += _name_faults(here + "name", stream.name)
         faults += _unmet(
             (here + "low", stream.low >= 0 or stream.quantity in SIGNED, _not_below(stream)),
@@ -69,7 +76,12 @@ def _stream_faults(config: AgentConfig) -> Faults:
                 not stream.from_register or stream.quantity in REGISTERS,
                 "nothing but for " + " and ".join(REGISTERS),
             ),
-            (here + "slot_seconds", alike, "the same for all streams of a device"),
+            (
+                here + "slot_seconds",
+                alike or (is_sums and stream.slot_seconds % seconds == 0),
+                "the same for all streams of a device, or with mode = 'sums' so many times theirs",
+            ),
+            (here + "mode", is_sums or stream.quantity != GAS, "'sums' for gas"),
         )
     return faults
 
@@ -192,7 +204,7 @@ def _source_faults(here: str, meter: MeterTable, broker: BrokerTable) -> Faults:
 def _shown(meter: MeterTable, quantity: str) -> tuple[bool, str]:
     """Return whether the meter's protocol may show a quantity at all, and what it shows."""
     known = meter.quantities
-    quantities = " or ".join(f"{one} ({UNITS[one]})" for one in known or ())
+    quantities = " or ".join(f"{one} ({STREAM_UNITS[one]})" for one in known or ())
     source = "[[meter.fields]] name" if meter.protocol == "lines" else "tells"
     what = f"{quantities or 'nothing yet'}: {meter.protocol} {source} no {quantity}"
     return known is None or quantity in known, what

@@ -17,6 +17,7 @@ from typing import Annotated, Literal
 from agent.claims.lifetime import Lifetime
 from agent.claims.slots import Kind
 from agent.config.curator_section import CuratorTable
+from agent.meters.reading import GAS, UNITS
 from agent.meters.section import MeterTable, Positive, Quantity
 from edge_ldp.lean_class import lean_class
 from edge_ldp.protocol.ledger import Window, scheduled
@@ -37,10 +38,13 @@ KINDS = {
     "energy_export": Kind.RISE,
     "power_net": Kind.MEAN,
     "reactive_power": Kind.MEAN,
+    GAS: Kind.RISE,
 }
+STREAM_UNITS = UNITS | {GAS: "dm3"}
 REGISTERS: dict[str, Quantity] = {"power": "energy_import", "power_export": "energy_export"}
 """What a mean power may be made of where a meter tells no power: the register that it drives."""
 
+StreamQuantity = Literal[Quantity, "gas"]
 Seconds = Annotated[float, Range(ge=0, le=86_400 * 366)]
 Instant = Annotated[float, Range(ge=0, le=1 << 36)]
 Discovery = Annotated[str, Form(r"[a-zA-Z0-9_-]{1,64}", "1 to 64 of a-z A-Z 0-9 _ -")]
@@ -231,12 +235,13 @@ class StreamTable:
     `meter`: the name of one of [[meters]]; nothing where there is one meter alone. `from_register`:
     a power is the rise of its energy register over the slot; `source` is what telegrams must tell.
     `mode`: "local" randomises single values, "sums" adds them up ([streams.sums]); a value may go
-    both ways ("both") and costs both.
+    both ways ("both") and costs both. Gas is for sums alone, which may have `slot_seconds` of their
+    own: several of the home's.
     """
 
     name: str
-    quantity: Quantity
-    unit: Literal["W", "Wh", "VA", "var"]
+    quantity: StreamQuantity
+    unit: Literal["W", "Wh", "VA", "var", "dm3"]
     ceiling: int
     low: int = 0
     slot_seconds: Annotated[int, Range(ge=1, le=86_400)] = 900
@@ -246,7 +251,7 @@ class StreamTable:
     sums: SumsTable | None = None
 
     @property
-    def source(self) -> Quantity:
+    def source(self) -> StreamQuantity:
         """The quantity that is read: the stream's own, or the register that makes its power."""
         return REGISTERS.get(self.quantity, self.quantity) if self.from_register else self.quantity
 
@@ -306,8 +311,17 @@ class AgentConfig:
 
     @property
     def slot_seconds(self) -> int:
-        """Length of a slot, the same for all streams."""
-        return self.streams[0].slot_seconds
+        """Length of the slots that ledger and reports go by; of sums alone the shortest."""
+        return min(one.slot_seconds for one in self.local_streams[:1] or self.streams)
+
+    @property
+    def apart(self) -> frozenset[int]:
+        """Where streams stand whose slots are their own: longer ones, or of a meter that dates."""
+        return frozenset(
+            at
+            for at, one in enumerate(self.streams)
+            if one.slot_seconds != self.slot_seconds or one.quantity == GAS
+        )
 
     @property
     def all_meters(self) -> tuple[MeterTable, ...]:
@@ -354,12 +368,14 @@ class AgentConfig:
         """
         if not self.shared:
             return b""
+        seconds = self.slot_seconds
         parts = [
             [one.name, one.mode, one.sums and replace(one.sums, ceiling=None)]
+            + [one.slot_seconds] * (one.slot_seconds != seconds)
             for one in self.streams
         ]
         window = self.policy.window
-        whole = (self.policy.epsilon, window.reports, window.slots, self.slot_seconds, parts)
+        whole = (self.policy.epsilon, window.reports, window.slots, seconds, parts)
         return sha256(repr(whole).encode()).digest()
 
     @property

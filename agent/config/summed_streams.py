@@ -23,7 +23,8 @@ LEAST_BLOCK_SLOT_S = 300  # shorter slots in blocks would take minutes to count
 class SumTerms:
     """What one stream's sums are made by: a running sum keeps its own to its period's end.
 
-    `key`: the stream's, from 512. `least`: slots with a value, fewer of which are not released.
+    `key`: the stream's, from 512. `least`: slots with a value, fewer of which are not released;
+    `parts`: so many of the home's slots are one of the stream's.
     """
 
     key: int
@@ -34,6 +35,7 @@ class SumTerms:
     unit: str
     name: str
     least: int
+    parts: int = 1
 
     @property
     def per_slot(self) -> Fraction:
@@ -51,13 +53,13 @@ def sum_terms(config: AgentConfig) -> dict[int, SumTerms]:
 
 
 def window_cost(terms: SumTerms, window_slots: int) -> Fraction:
-    """Return what any so many consecutive slots cost at most."""
-    return most_in_window(terms.layout, window_slots) * terms.per_slot
+    """Return what any so many consecutive slots of the home cost at most."""
+    return most_in_window(terms.layout, window_slots, terms.parts) * terms.per_slot
 
 
 def day_cost(terms: SumTerms) -> Fraction:
     """Return what a day costs at most."""
-    return window_cost(terms, terms.layout.slots_a_day)
+    return window_cost(terms, terms.layout.slots_a_day * terms.parts)
 
 
 def _terms(config: AgentConfig, at: int, stream: StreamTable) -> SumTerms:
@@ -70,7 +72,8 @@ def _terms(config: AgentConfig, at: int, stream: StreamTable) -> SumTerms:
     span = (stream.ceiling if table.ceiling is None else table.ceiling) - stream.low
     policy = config.policy
     epsilon = exact_epsilon(policy.epsilon) * policy.window.reports * Fraction(table.share)
-    scale = scale_for(layout, policy.window.slots, span, epsilon)
+    parts = seconds // config.slot_seconds
+    scale = scale_for(layout, policy.window.slots, span, epsilon, parts)
     return SumTerms(
         key=FIRST_SUMS_KEY + at,
         layout=layout,
@@ -80,6 +83,7 @@ def _terms(config: AgentConfig, at: int, stream: StreamTable) -> SumTerms:
         unit=stream.unit,
         name=stream.name,
         least=max(1, int(layout.slots * table.least_share)),
+        parts=parts,
     )
 
 

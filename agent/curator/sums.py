@@ -82,19 +82,22 @@ def packed(running: RunningSum, numbering: Numbering, draw: Callable[[int], int]
     return Batch(Key(terms.key, number), encode_sums(frame), running.last_slot, 1)
 
 
-def sealed_sums(began: int, taken: int, sums: Iterable[RunningSum]) -> bytes:
+def sealed_sums(began: int, due: dict[int, int], sums: Iterable[RunningSum]) -> bytes:
     """Return what is sealed of running sums.
 
-    `began`: the first slot of the window account that they belong to; `taken`: the elapsed slot in
-    which one was added to last.
+    `began`: the first slot of the window account that they belong to; `due`: by their streams' keys
+    in which elapsed slot the next one is due to be added, if none comes late.
     """
-    return json.dumps([began, taken, [astuple(one) for one in sums]]).encode()
+    return json.dumps([began, list(due.items()), [astuple(one) for one in sums]]).encode()
 
 
-def opened_sums(record: bytes) -> tuple[int, int, list[RunningSum]]:
+def opened_sums(record: bytes) -> tuple[int, dict[int, int], list[RunningSum]]:
     """Return what `sealed_sums` was given."""
-    began, taken, rows = json.loads(record)
-    return began, taken, [_running(*row) for row in rows]
+    began, due, rows = json.loads(record)
+    sums = [_running(*row) for row in rows]
+    if isinstance(due, int):  # of an older version: the elapsed slot in which all added last
+        return began, {one.terms.key: due + 1 for one in sums}, sums
+    return began, dict(due), sums
 
 
 def _running(terms: list[object], *rest: object) -> RunningSum:

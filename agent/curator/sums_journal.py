@@ -44,20 +44,20 @@ class SumsJournal:
         self._journal = journal
         self._running = running
 
-    def running(self) -> tuple[int, int, list[RunningSum]]:
-        """Return `began`, `taken` and the sums as `keep` was given them; (-1, -1, []): none."""
+    def running(self) -> tuple[int, dict[int, int], list[RunningSum]]:
+        """Return `began`, `due` and the sums as `keep` was given them; (-1, {}, []): none."""
         record = self._running.read() if self._running else None
         try:
-            return (-1, -1, []) if record is None else opened_sums(record)
+            return (-1, {}, []) if record is None else opened_sums(record)
         except (ValueError, TypeError):  # another version's
-            return -1, -1, []
+            return -1, {}, []
 
-    def keep(self, began: int, taken: int, sums: Iterable[RunningSum]) -> None:
+    def keep(self, began: int, due: dict[int, int], sums: Iterable[RunningSum]) -> None:
         """Seal what runs in the place of what was sealed; where nothing runs, nothing is left."""
         if self._running is None:
             return
         if listed := list(sums):
-            self._running.write(sealed_sums(began, taken, listed))
+            self._running.write(sealed_sums(began, due, listed))
         else:
             self._running.unlink()
 
@@ -76,9 +76,13 @@ class SumsJournal:
             self._journal.begin_series(begun)
             self._journal.put_batch(batch)
 
-    def concede(self, terms: SumTerms, first: int, slots: int) -> None:
-        """Book slots that a copy of this state may have released: none of them is summed here."""
-        seconds = terms.layout.slot_seconds
+    def concede(self, terms: SumTerms, first: int, last: int) -> None:
+        """Book slots of the home that a copy of this state may have released.
+
+        None of them is summed here, nor any slot of the stream's own that has one of them.
+        """
+        seconds, first = terms.layout.slot_seconds, first // terms.parts
+        slots = last // terms.parts + 1 - first
         with self._journal.transaction() as db:
             db.execute(
                 "INSERT OR REPLACE INTO summed VALUES (?, ?, ?, ?, ?, ?)",

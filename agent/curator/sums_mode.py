@@ -1,13 +1,15 @@
 """Sums at home beside the local mode: what closed slots add up to leaves once a period, with noise.
 
 A slot is added to a running sum where the home's one window account allows it: after its silence,
-in a slot of elapsed time in which none was added, and in no period that was released. What runs
-belongs to that account: where a window begins anew (another share, a clock that had been ahead, a
+in a slot of elapsed time in which none was added, and in no period that was released. A stream's
+own slot counts as all that it has of the home's: it begins after the silence, and may come late,
+but in no stretch of elapsed time more often than such a stretch touches them. What runs belongs to
+that account: where a window begins anew (another share, a clock that had been ahead, a
 copy, a lost state) it is given up, and costs nothing. Source: docs/faults.md, AGT-34 to AGT-36.
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from fractions import Fraction
 from functools import partial
@@ -81,9 +83,9 @@ class SumsMode:
         ends = [row.until_s // seconds for row in journal.released()]
         floor = stored.floor if stored else core.slot
         self._since = max([floor, *ends])  # a copy released up to there what we did
-        began, taken, sums = journal.running()
+        began, due, sums = journal.running()
         self._began = began  # of the account that what runs belongs to
-        self._taken = taken  # the elapsed slot that something was added in last
+        self._due = due  # by key, the elapsed slot that its next one is due in
         self._sums = {one.terms.key: one for one in sums}
         self._tell_cost()
 
@@ -117,11 +119,15 @@ class SumsMode:
         if self._began != ledger.silent_until:
             self._give_up("a window began anew")
             self._began = ledger.silent_until
-            self._taken = elapsed.at(self._core.moment).slot
+            now = elapsed.at(self._core.moment).slot
+            self._due = {one.key: now + 2 * one.parts - 1 for one in self._terms.values()}
 
     def take(self, closed: SlotValues, *, online: bool) -> None:
         """Add a closed slot's values up, and hand those of local streams on."""
-        self._add(closed)
+        if closed.at is not None:
+            self._add(closed.slot, {closed.at: closed.values[0]})
+            return
+        self._add(closed.slot, {at: closed.values[at] for at in self._summed})
         values = tuple(closed.values[at] for at in self._positions)
         if values:
             self._local.take(SlotValues(closed.slot, values), online=online)
@@ -135,10 +141,12 @@ class SumsMode:
     def keep(self) -> None:
         """End the periods that are over, where no value came that would."""
         self._local.keep()
-        if self._local.is_open and any(
-            self._core.slot > one.last_slot + LATE_SLOTS for one in self._sums.values()
-        ):
-            self._end_before(self._core.slot - 1)
+        if self._local.is_open:
+            self._end(
+                one
+                for one in self._sums.values()
+                if self._core.slot // one.terms.parts > one.last_slot + LATE_SLOTS
+            )
 
     def accept_plan(self, name: str, payload: bytes) -> str | None:
         """Put a plan of a local stream in force, or return why not."""
@@ -173,9 +181,7 @@ class SumsMode:
             slot, wide = self._core.slot, self._core.config.policy.window.slots
             first = min(self._since, slot - wide)
             for terms in self._terms.values():
-                self._core.storage.done(
-                    partial(self._journal.concede, terms, first, slot + 1 - first)
-                )
+                self._core.storage.done(partial(self._journal.concede, terms, first, slot))
             self._left = self._journal.spent()
             self._tell_cost()
         self._follow()
@@ -196,6 +202,7 @@ class SumsMode:
         self._terms = sum_terms(config)
         streams = config.streams
         self._positions = [at for at, one in enumerate(streams) if one.mode != "sums"]
+        self._summed = [at for at in self._terms if at not in config.apart]
         self._a_day = sum(map(day_cost, self._terms.values()), Fraction(0))
         self._tell_cost()
 
@@ -216,48 +223,67 @@ class SumsMode:
             self._local.tell_end(end_words(days, f"ε {max(0, rest):g}", has_ended=has_ended))
         return rest < terms.per_slot
 
-    def _add(self, closed: SlotValues) -> None:
-        """Add a slot's values where the account allows it; end the periods before it first."""
-        core, slot = self._core, closed.slot
-        ledger, elapsed = self._local.account
-        now = elapsed.when_over(slot, core.moment, LATE_S * core.clock.rate)
-        self._end_before(slot)
-        is_due = slot >= ledger.silent_until and now.slot >= now.silent and now.slot > self._taken
-        before = self._sums
-        if is_due and not core.is_doubted:
-            self._sums = before | dict(self._added(closed))
-        if self._sums != before:
-            self._taken = now.slot
+    def _add(self, slot: int, values: Mapping[int, int | None]) -> None:
+        """Add values of slots of one length where the account allows it; end periods before them.
+
+        `values` by their streams' positions.
+        """
+        core, keys = self._core, [self._terms[at].key for at in values]
+        self._end([s for key in keys if (s := self._sums.get(key)) and s.last_slot < slot])
+        before, due = self._sums, self._due
+        added = {} if core.is_doubted else dict(self._added(slot, values))
+        if added:
+            self._sums = before | {key: one for key, (one, _) in added.items()}
+            self._due = due | {key: then for key, (_, then) in added.items()}
             if not core.storage.done(self._seal):
                 self._sums = before
             self._tell_cost()
 
-    def _added(self, closed: SlotValues) -> list[tuple[int, RunningSum]]:
-        """Return the sums that have a value more, by their streams' keys."""
-        found, slot, more = list[tuple[int, RunningSum]](), closed.slot, Fraction(0)
-        for at, terms in self._terms.items():
-            value, running = closed.values[at], self._sums.get(terms.key)
-            if value is None or self._is_beyond(running.terms if running else terms, more):
+    def _due_after(self, terms: SumTerms, slot: int) -> int | None:
+        """Return when the slot after this one is due; None where this is not to be added.
+
+        Each puts off the next by all of its parts, and comes as many before that is due, but one:
+        so any w slots of elapsed time have no more of them than any w of the wall clock touch.
+        """
+        core, parts = self._core, terms.parts
+        ledger, elapsed = self._local.account
+        first, last = slot * parts, (slot + 1) * parts - 1
+        now = elapsed.when_over(last, core.moment, LATE_S * core.clock.rate)
+        ago = max(parts - 1, core.slot - 1 - first)
+        is_silent = first < ledger.silent_until or now.slot - ago < now.silent
+        due = self._due.setdefault(terms.key, now.slot + 2 * parts - 1)
+        return None if is_silent or now.slot <= due - parts else max(due, now.slot) + parts
+
+    def _added(
+        self, slot: int, values: Mapping[int, int | None]
+    ) -> Iterator[tuple[int, tuple[RunningSum, int]]]:
+        """Yield the sums that have a value more, and when their next is due, by streams' keys."""
+        more = Fraction(0)
+        for at, value in values.items():
+            terms = self._terms[at]
+            running, due = self._sums.get(terms.key), self._due_after(terms, slot)
+            if value is None or due is None:
+                continue
+            if self._is_beyond(running.terms if running else terms, more):
                 continue
             if running is None or running.terms.layout.period(slot) < running.period:
                 running = begin_sum(terms, slot)  # a clock that had been ahead: what ran is lost
                 if self._journal.is_summed(running):
                     continue
             if running.last < slot <= running.last_slot:
-                found.append((terms.key, added(running, slot, value)))
                 more += running.terms.per_slot
-        return found
+                yield terms.key, (added(running, slot, value), due)
 
-    def _end_before(self, slot: int) -> None:
-        """Release the periods that end before a slot."""
-        for key, running in list(self._sums.items()):
-            if running.last_slot < slot and self._end(running):
-                del self._sums[key]
+    def _end(self, over: Iterable[RunningSum]) -> None:
+        """Release the periods that are over."""
+        for running in list(over):
+            if self._release(running):
+                del self._sums[running.terms.key]
                 self._core.storage.done(self._seal)
                 self._left = self._journal.spent()
                 self._tell_cost()
 
-    def _end(self, running: RunningSum) -> bool:
+    def _release(self, running: RunningSum) -> bool:
         """Release a period, or give it up if too little of it was seen; False: it is to wait."""
         core, terms, name = self._core, running.terms, f"stream {running.terms.name}"
         if self._journal.is_summed(running):
@@ -288,4 +314,4 @@ class SumsMode:
         self._tell_cost()
 
     def _seal(self) -> None:
-        self._journal.keep(self._began, self._taken, self._sums.values())
+        self._journal.keep(self._began, self._due, self._sums.values())

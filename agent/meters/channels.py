@@ -1,18 +1,19 @@
 """Gas, water and heat meters behind a P1 port, tariffs and phases: for the household to see.
 
-Shown and never reported, so nothing here refuses a telegram: what cannot be read is left out.
-Sources: P1 Companion Standard 5.0.2 §6.12 (registers 0-n:24.*), and 2.2 (24.3.0, the number on a
-line of its own); e-MUCS P1 1.7 (24.2.3). docs/faults.md, SER-36.
+Only gas may be a stream, of sums by the hour; nothing here refuses a telegram: what cannot be read
+is left out. Sources: P1 Companion Standard 5.0.2 §6.12 (registers 0-n:24.*), and 2.2 (24.3.0, the
+number on a line of its own); e-MUCS P1 1.7 (24.2.3). docs/faults.md, SER-36.
 """
 
 import re
 from collections.abc import Sequence
 
 from agent.meters.reading import SubMeter
+from agent.meters.told_time import stamp
 
 _LINE = re.compile(rb"0-([1-9]):24\.(1\.0|2\.1|2\.3|3\.0)\((.*)\)")
-_DATED = re.compile(rb"[^()]*\)\(([0-9]{1,8})(?:\.([0-9]{1,3}))?\*(m3|GJ|MJ)")
-_OLD = re.compile(rb".*\(0-[1-9]:24\.2\.[0-9]\)\((m3|GJ|MJ)")
+_DATED = re.compile(rb"([^()]*)\)\(([0-9]{1,8})(?:\.([0-9]{1,3}))?\*(m3|GJ|MJ)")
+_OLD = re.compile(rb"([^()]*)\).*\(0-[1-9]:24\.2\.[0-9]\)\((m3|GJ|MJ)")
 _OLD_NUMBER = re.compile(rb"\(([0-9]{1,8})(?:\.([0-9]{1,3}))?\)")
 _KINDS = {
     3: "gas",
@@ -37,8 +38,11 @@ _UNITS = {b"m3": ("dm3", 3), b"GJ": ("MJ", 3), b"MJ": ("MJ", 0)}
 
 
 def channels(lines: Sequence[bytes]) -> tuple[SubMeter, ...]:
-    """Return what each meter behind showed, in whole dm³ or MJ; an unknown kind is `other`."""
-    kinds, numbers = dict[int, str](), dict[int, tuple[int, str]]()
+    """Return what each meter behind showed, and when, in whole dm³ or MJ.
+
+    An unknown kind is `other`.
+    """
+    kinds, numbers = dict[int, str](), dict[int, tuple[int, str, int | None]]()
     for at, line in enumerate(lines):
         found = _LINE.fullmatch(line)
         if found is None:
@@ -53,9 +57,11 @@ def channels(lines: Sequence[bytes]) -> tuple[SubMeter, ...]:
                 _OLD_NUMBER.fullmatch(b"".join(lines[at + 1 : at + 2])),
             )
             if unit and text:
-                numbers.setdefault(channel, _scaled(text[1], text[2], unit[1]))
+                number = _scaled(text[1], text[2], unit[2])
+                numbers.setdefault(channel, (*number, stamp(unit[1])))
         elif text := _DATED.fullmatch(inside):
-            numbers.setdefault(channel, _scaled(text[1], text[2], text[3]))
+            number = _scaled(text[2], text[3], text[4])
+            numbers.setdefault(channel, (*number, stamp(text[1])))
     return tuple(
         SubMeter(channel, kinds.get(channel, "other"), *number)
         for channel, number in sorted(numbers.items())

@@ -13,7 +13,6 @@ docs/faults.md, SER-01..SER-13, SER-24, SER-25, SER-30.
 import re
 from binascii import unhexlify
 from dataclasses import dataclass, field
-from datetime import date
 from typing import Literal
 
 from agent.meters.crc import crc16_arc
@@ -30,6 +29,7 @@ from agent.meters.obis import (
 )
 from agent.meters.reading import Discarded, Reason, SubMeter, Telegram
 from agent.meters.scale import NANO
+from agent.meters.told_time import seconds, stamp
 
 LIMIT_BYTES = 8192
 """Longest telegram by default; real ones have 200 to 1,500 bytes."""
@@ -50,13 +50,10 @@ _DECIMALS = {
 }
 _REACTIVE = re.compile(rb"[0-9]{1,6}(?:\.[0-9]{1,3})?\*k?var\)", re.IGNORECASE)
 _MAX_DIGITS = 11  # 8 before the point, 3 after it: Swedish meters, and as IEC 62056-61 allows
-_LOCAL_TIME = re.compile(rb"(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)([SW])\)")
-_OFFSET_S = {b"S": 7200, b"W": 3600}  # Central European summer and winter time
 _COSEM_TIME = re.compile(
     rb"([0-9A-F]{4})(..)(..)..(..)(..)(..)..([0-9A-F]{4})(..)\)".replace(b"..", b"[0-9A-F]{2}")
 )
 _NO_OFFSET, _DOUBTFUL = 0x8000, 0x07  # invalid, in doubt, of another clock
-_EPOCH_DAY = date(1970, 1, 1).toordinal()
 _IDENTIFICATION = re.compile(rb"/[A-Za-z]{3}[0-9A-Z]")
 _HEADER_BYTES = 128
 _MOST_STARTS = 4  # half a header may come before one that holds a second mark itself
@@ -305,27 +302,15 @@ def _time_s(text: bytes) -> int | None:
     `YYMMDDhhmmssX)` has its offset in X; the twelve octets of COSEM in hexadecimal have minutes of
     it, and a bit each for a clock that is invalid or in doubt.
     """
-    if form := _LOCAL_TIME.fullmatch(text):
-        year, month, day, *clock = (int(part) for part in form.groups()[:6])
-        return _seconds(2000 + year, month, day, clock, _OFFSET_S[form[7]])
+    if text.endswith((b"S)", b"W)")):
+        return stamp(text[:-1])
     if form := _COSEM_TIME.fullmatch(text):
         year, month, day, *clock, west, status = (int(part, 16) for part in form.groups())
         if west == _NO_OFFSET or status & _DOUBTFUL:
             return None
         east_s = -60 * (west - (west >> 15 << 16))  # COSEM counts minutes from local time to UTC
-        return _seconds(year, month, day, clock, east_s)
+        return seconds(year, month, day, clock, east_s)
     return None
-
-
-def _seconds(year: int, month: int, day: int, clock: list[int], east_s: int) -> int | None:
-    hour, minute, second = clock
-    try:
-        days = date(year, month, day).toordinal() - _EPOCH_DAY
-    except ValueError:
-        return None
-    if hour > 23 or minute > 59 or second > 59:  # noqa: PLR2004 (a day's clock)
-        return None
-    return days * 86_400 + hour * 3600 + minute * 60 + second - east_s
 
 
 def _identity(text: bytes) -> str:

@@ -10,10 +10,10 @@ Standard: Enedis-NOI-CPT_54E (docs/adr/0013-meters.md). docs/faults.md, SER-01..
 
 import re
 from dataclasses import dataclass, field
-from datetime import date
 
 from agent.meters.framed_meter import FramedMeter, LineNoise, beside_ends
 from agent.meters.reading import Discarded, Reading, Reason, Telegram
+from agent.meters.told_time import SUMMER_S, WINTER_S, seconds
 
 LIMIT_BYTES = 8192
 """Longest frame by default; real ones have 150 to 2,000 bytes."""
@@ -25,8 +25,7 @@ _IDENTITY = re.compile(rb"[0-9A-Z]{1,16}")
 _MAX_DIGITS = 9
 _LABEL_BYTES = 9  # SMAXSN1-1 is the longest: a changed separator makes a longer one
 _TIME = re.compile(rb"([EHeh ])(\d\d)(\d\d)(\d\d)([01]\d|2[0-3])([0-5]\d)([0-5]\d)")
-_OFFSET_S = {b"E": 7200, b"H": 3600}  # été, hiver; lower case or space: the clock is in doubt
-_EPOCH_DAY = date(1970, 1, 1).toordinal()
+_OFFSET_S = {b"E": SUMMER_S, b"H": WINTER_S}  # lower case or space: the clock is in doubt
 _QUANTITIES = {
     label: quantity
     for quantity, labels in (
@@ -187,17 +186,10 @@ def _identity(label: str, fields: list[bytes]) -> str:
 def _time_s(text: bytes) -> int | None:
     """Return `SYYMMDDhhmmss` as seconds since 1970 UTC; None for none, or where it is in doubt."""
     found = _TIME.fullmatch(text)
-    if found is None:
+    if found is None or found[1] not in _OFFSET_S:
         return None
-    season = found[1]
-    year, month, day, hour, minute, second = map(int, found.groups()[1:])
-    try:
-        days = date(2000 + year, month, day).toordinal() - _EPOCH_DAY
-    except ValueError:
-        return None
-    if season not in _OFFSET_S:
-        return None
-    return days * 86_400 + hour * 3600 + minute * 60 + second - _OFFSET_S[season]
+    year, month, day, *clock = map(int, found.groups()[1:])
+    return seconds(2000 + year, month, day, clock, _OFFSET_S[found[1]])
 
 
 _READ = {*_QUANTITIES, *_IDENTITIES, _CLOCK}

@@ -5,6 +5,8 @@ Meters of other makers plug in from outside (docs/meters.md); their names begin 
 
 from typing import Literal, NamedTuple
 
+from agent.meters.reading import GAS
+
 PLUG_IN = "plugin:"
 
 
@@ -34,7 +36,7 @@ ACTIVE = (
 APPARENT = ("apparent_power", "apparent_power_export", "energy_import", "energy_export")
 
 PROTOCOLS = {
-    "dsmr": Entry(Line(115_200, None, None), ACTIVE, frozenset({"crc"})),
+    "dsmr": Entry(Line(115_200, None, None), (*ACTIVE, GAS), frozenset({"crc"})),
     "sml": Entry(Line(9600), ACTIVE),
     "linky": Entry(Line(1200, 7, "E"), APPARENT),  # as delivered; the standard mode has 9600 baud
     "iec62056-21": Entry(

@@ -20,6 +20,9 @@ UNITS = {
 }
 """The unit of each quantity that a reading may be of."""
 
+GAS = "gas"
+"""What the gas meter behind a P1 port shows, in dm³, at a time of its own: no reading of a line."""
+
 SIGNED = ("power_net", "reactive_power")
 """What may be below 0: all else is at least 0."""
 
@@ -45,12 +48,16 @@ class Withheld(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SubMeter:
-    """What a gas, water or heat meter behind an electricity meter showed last; or a phase of it."""
+    """What a gas, water or heat meter behind an electricity meter showed last; or a phase of it.
+
+    `time_s`: when, in seconds since 1970 UTC; None: not told, or not without doubt.
+    """
 
     number: int
     kind: str
     value: int = field(repr=False)
     unit: str
+    time_s: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +67,7 @@ class Telegram:
     `time_s` is in seconds since 1970 UTC; None when the meter tells no time, or none without doubt.
     `withheld`: what is refused by name, never guessed. `aliases`: by what else the meter is known.
     `channels`: what meters behind it tell, `beside`: tariffs, phases, volts where they were asked
-    for; both to be shown and not to be reported.
+    for; to be shown and not to be reported, but for gas in sums.
     """
 
     meter_id: str = field(repr=False)
@@ -73,11 +80,21 @@ class Telegram:
 
     @property
     def shown(self) -> dict[str, int]:
-        """The readings by quantity, and the net power where both directions are told."""
+        """What streams may be of: the readings, net power where both directions are told, gas."""
         found = {one.quantity: one.value for one in self.readings}
         if "power" in found and "power_export" in found:
             found.setdefault("power_net", found["power"] - found["power_export"])
+        if self.gas is not None:
+            found[GAS] = self.gas[1]
         return found
+
+    @property
+    def gas(self) -> tuple[int, int] | None:
+        """When the gas meter behind it was read last, and what it showed; None: not known."""
+        for one in self.channels:
+            if one.kind == GAS and one.unit == "dm3" and one.time_s is not None:
+                return one.time_s, one.value
+        return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,7 @@ def proof_of_sums(config: AgentConfig, name: str) -> Callable[[], bytes] | None:
         terms.scale,
         policy.window.slots,
         epsilon * policy.window.reports,
+        parts=terms.parts,
         reports=config.local_reports,
         report_epsilon=epsilon if config.local_reports else 0 * epsilon,
     ).to_json()

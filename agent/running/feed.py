@@ -8,17 +8,18 @@ stay on the device: some of them tell of values (docs/design.md, Privacy model).
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 
 from agent.claims.dating import Dating
+from agent.claims.own_slots import OwnSlots, Streams
 from agent.claims.slots import BURST_S, SlotBuilder, SlotValues
 from agent.claims.spacing import Spacing
 from agent.config import AgentConfig
 from agent.errors import PortError
 from agent.meters.plausibility import Belief, Plausibility, used
 from agent.meters.port_names import is_exposed, source_of
-from agent.meters.reading import Asker, Discarded, Meter, Telegram
+from agent.meters.reading import GAS, Asker, Discarded, Meter, Telegram
 from agent.meters.section import MeterTable
 from agent.meters.unread import Unread
 from agent.meters.words import withheld_text
@@ -78,7 +79,7 @@ class Feed:
         self._is_sane = is_sane
         self._finish = finish
         self._plausibility = Plausibility(table.register_wh)
-        self._builder = self._new_builder()
+        self.begin_anew()
         self._spacing = Spacing(table.expected_s)  # in real seconds
         self._dating = Dating(table.date_by == "meter", table.clock_tolerance_s)
         make_meter(table)  # a plug-in that is not there is said before anything starts
@@ -241,6 +242,8 @@ class Feed:
                 self._begin_registers(belief)
             if readings and self._is_sane() and (time_s := self._date(event)) is not None:
                 self._close(self._builder.read(time_s, readings))
+                now_s = int(self._clock.now())
+                self._close_own(self._own.read(time_s, readings, event.gas, now_s))
 
     def _repeats(self, telegram: Telegram) -> bool:
         """Say whether a page or topic tells an old telegram: by the meter's time alone.
@@ -263,6 +266,7 @@ class Feed:
     def _begin_registers(self, belief: Belief) -> None:
         """Take no rise from what registers showed before; a swap is an event of its own."""
         self._close(self._builder.forget_registers())
+        self._close_own(self._own.forget_registers())
         if belief is Belief.SWAPPED:
             self._swapped_s = self._now_s()
             self._swapped_slot = int(self._clock.now()) // self._config.slot_seconds
@@ -324,12 +328,18 @@ class Feed:
 
     def begin_anew(self) -> None:
         """Forget every slot: the clock they went by was wrong."""
-        self._builder = self._new_builder()
+        config, apart = self._config, self._config.apart
+        each = dict(zip(config.positions_of(self._table), self._streams, strict=True))
+        kinds = [(one.source, one.kind) for at, one in each.items() if at not in apart]
+        self._builder = self._new_builder(config.slot_seconds, kinds)
+        own = {at: (s.slot_seconds, s.source, s.kind) for at, s in each.items() if at in apart}
+        self._own = OwnSlots(own, self._new_builder, GAS)
 
     def close_over(self) -> int:
         """Close the slots whose time is over; return the first that may still be open."""
         passed_s = self._dating.passed(int(self._clock.now()))
         self._close(self._builder.pass_to(passed_s))
+        self._close_own(self._own.pass_to(passed_s))
         return self._builder.first_open(passed_s)
 
     def _close(self, closed: SlotValues | None) -> None:
@@ -342,16 +352,20 @@ class Feed:
                     "check` says how often they must"
                 )
 
+    def _close_own(self, closed: Iterable[SlotValues]) -> None:
+        for one in closed:
+            self._close(one)
+
     def _sparse(self) -> str:
         """Return the quantities, and their streams, for which telegrams came too rarely lately."""
-        given_up = self._builder.given_up
+        given_up = {*self._builder.given_up, *self._own.given_up}
         return ", ".join(s.told for s in self._streams if s.source in given_up)
 
-    def _new_builder(self) -> SlotBuilder:
+    def _new_builder(self, slot_seconds: int, streams: Streams) -> SlotBuilder:
         rate = self._clock.rate
         return SlotBuilder(
-            self._config.slot_seconds,
-            [(stream.source, stream.kind) for stream in self._streams],
+            slot_seconds,
+            streams,
             self._table.register_wh,
             interval_s=max(1, int(rate * self._table.expected_s)),
             burst_s=0 if self._table.date_by == "meter" else BURST_S,

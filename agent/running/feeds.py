@@ -99,11 +99,17 @@ class Feeds:
             await asyncio.sleep(tick_s)
 
     def _join_one(self, meter: int, closed: SlotValues) -> None:
-        self._finish(self._join.take(meter, closed))
+        if closed.at is None:
+            self._finish(self._join.take(meter, closed))
+        else:
+            self._hand_on([closed])
 
     def _finish(self, whole: list[SlotValues]) -> None:
         """Hand on what is closed as soon as it is over by this device's clock too."""
         over, self._closed = parted([*self._closed, *whole], self._device.slot)
+        self._hand_on(over)
+
+    def _hand_on(self, over: list[SlotValues]) -> None:
         for one in over:
             self._device.close_slot(one, online=self._uplink.online)
         if over and self._device.delivery.due:
@@ -133,7 +139,13 @@ class Feeds:
         self._join, self._closed = self._new_join(), []
 
     def _new_join(self) -> SlotJoin:
-        return SlotJoin([self._config.positions_of(table) for table in self._config.all_meters])
+        config = self._config
+        return SlotJoin(
+            [
+                [at for at in config.positions_of(table) if at not in config.apart]
+                for table in config.all_meters
+            ]
+        )
 
     def watch_clock(self) -> None:
         """Ask the kernel whether the clock is right; say it when that changes."""

@@ -31,6 +31,7 @@ from edge_ldp.device.frame import MAX_REPORTS
 from edge_ldp.entropy import StuckEntropyError, system_draw
 from edge_ldp.protocol.ledger import Ledger
 from edge_ldp.protocol.messages import Receipt
+from edge_ldp.protocol.released import FIRST_SUMS_KEY
 from edge_ldp.protocol.signing import Keyring
 from edge_ldp.service.backoff import unhurried
 from edge_ldp.service.clock import Clock
@@ -170,14 +171,17 @@ class DeviceCore:
     def begun(self, streams: Iterable[int], *, anew: bool = False) -> list[BatchSeries]:
         """Return a series for each stream that has none yet, or only that of a state of version 1.
 
-        Or, `anew`, another one for each. To be stored with what it begins with; raises
-        EntropyError.
+        Or of sums over slots of another length; or, `anew`, another one for each. To be stored with
+        what it begins with; raises EntropyError.
         """
-        numbers, seconds = self.journal.numbers(), self.config.slot_seconds
-        found = []
+        numbers, found = self.journal.numbers(), []
+        lengths = {one.stream: one.slot_seconds for one in self.journal.series()}
+        own = {FIRST_SUMS_KEY + at: one.slot_seconds for at, one in enumerate(self.config.streams)}
         for stream in sorted(set(streams)):
             old = numbers.get(stream, Numbering())
-            if anew or not old.series:
+            seconds = own.get(stream, self.config.slot_seconds)
+            is_other = stream in own and lengths.get(stream, seconds) != seconds
+            if anew or not old.series or is_other:
                 base, series = old.following - 1, random_series(self._draw_series)
                 found.append(BatchSeries(stream, base, series, seconds, base))
         return found

@@ -135,12 +135,10 @@ class Device:
         if self._is_clock_sane:
             self._mode.open()
         core = self.core
-        if (
-            self._mode.is_open
-            and closed.slot < self.slot
-            and core.count.take(core.clock.monotonic())
-            and core.can_store()
-        ):
+        is_over = closed.at is not None or (  # a stream's own slots its sums count by themselves
+            closed.slot < self.slot and core.count.take(core.clock.monotonic())
+        )
+        if self._mode.is_open and is_over and core.can_store():
             self._mode.take(closed, online=online)
 
     def flush(self, *, online: bool) -> None:

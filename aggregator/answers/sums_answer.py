@@ -377,18 +377,29 @@ def _slots_of(taken: Iterable[_Taken]) -> int:
 def _table(rows: Collection[tuple[str, SumFigures]], unit: str) -> str:
     named, by = scale_of(unit, largest(row.mean for _, row in rows))
     head = ["", f"mean {named}", "95 % from", "to"]
-    energy, energy_by = scale_of("kWh", largest(row.full_kwh for _, row in rows))
-    if unit in ENERGIES:
+    used = {name: _used(row, unit) for name, row in rows}
+    energy, energy_by = scale_of(
+        "dm3" if unit == "dm3" else "kWh", largest(one[1] for one in used.values())
+    )
+    if unit in (*ENERGIES, "dm3"):
         head += [f"measured {energy}", f"of all homes {energy}", "95 % from", "to"]
     cells = []
     for name, row in rows:
         line = [name, *(figure(one, by) for one in (row.mean, row.low, row.high))]
-        if unit in ENERGIES:
-            used = row.energy_kwh, row.full_kwh, row.full_kwh_low, row.full_kwh_high
-            line += [figure(one, energy_by) for one in used]
+        if unit in (*ENERGIES, "dm3"):
+            line += [figure(one, energy_by) for one in used[name]]
         share = "-" if row.coverage is None else f"{row.coverage:.0%}"
         cells.append([*line, number_text(row.homes), share])
     return text_table([*head, "homes", "coverage"], cells)
+
+
+def _used(row: SumFigures, unit: str) -> tuple[float | None, ...]:
+    """Return what was measured, and of all homes with its interval: kWh, or dm³ of gas."""
+    if unit != "dm3" or row.slots is None or not row.coverage:
+        return row.energy_kwh, row.full_kwh, row.full_kwh_low, row.full_kwh_high
+    slots = row.slots, *(row.slots / row.coverage,) * 3
+    means = row.mean, row.mean, row.low, row.high
+    return tuple(one and one * many for one, many in zip(means, slots, strict=True))
 
 
 def _day_text(part: SumPart) -> str:

@@ -17,7 +17,12 @@ if TYPE_CHECKING:
 HOUR_S = 3600
 KWH_WH = 1000
 ENERGIES = ("W", "kW", "Wh", "kWh")  # units of a stream whose totals are energies
-LARGER = {"W": ("kW", 1e4), "Wh": ("kWh", 1e4), "kWh": ("MWh", 1e6)}  # and from which figure on
+LARGER = {  # and from which figure on
+    "W": ("kW", 1e4),
+    "Wh": ("kWh", 1e4),
+    "kWh": ("MWh", 1e6),
+    "dm3": ("m3", 1e4),
+}
 
 
 def energy_kwh(stream: StreamTable | PublicDesign, total: float | None) -> float | None:

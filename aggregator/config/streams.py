@@ -21,7 +21,7 @@ HORIZON = "hour-of-day over 28 days"
 HORIZON_DAYS = 28  # of a horizon that is a number of values
 SURVEY_SHARE = {"adaptive": Decimal("0.5"), "published": Decimal("0.0625")}  # to begin with
 _HORIZON = r"(whole|hour-of-day|day|week) over ([1-9][0-9]{0,3}) days"
-QUANTITIES = {"W": "power", "Wh": "energy_import"}  # by unit, where none is given
+QUANTITIES = {"W": "power", "Wh": "energy_import", "dm3": "gas"}  # by unit, where none is given
 _HOURS = 24
 _WEEK = 7
 

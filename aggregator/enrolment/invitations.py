@@ -33,7 +33,10 @@ def invitation(  # noqa: PLR0913 (what an invitation is made of)
     ca: str | None,
     plan_keys: tuple[str, ...],
 ) -> Invitation:
-    """Return a device's invitation; `ca` in PEM, `plan_keys` in hex."""
+    """Return a device's invitation; `ca` in PEM, `plan_keys` in hex.
+
+    It has one slot length: a stream of longer ones (gas) a household adds to its file by itself.
+    """
     return Invitation(
         fleet=config.fleet,
         device=device,
@@ -53,6 +56,7 @@ def invitation(  # noqa: PLR0913 (what an invitation is made of)
                 sums=_sums(stream.home_sums),
             )
             for stream in config.streams
+            if stream.slot_seconds == min(one.slot_seconds for one in config.streams)
         ),
     )
 

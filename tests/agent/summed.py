@@ -25,6 +25,18 @@ WINDOW = (8, 4)  # ε 8 in any four slots
 DAY = 96
 MIDNIGHT = -(-T0 // 86_400) * 86_400
 SUMS = 'mode = "sums"\n[streams.sums]\nshare = 1\ndays = 1\n'
+GAS = """
+[[streams]]
+name = "gas"
+quantity = "gas"
+unit = "dm3"
+ceiling = 6000
+slot_seconds = 3600
+mode = "sums"
+[streams.sums]
+share = 0.5
+days = 1
+"""  # by the hour, beside whatever stands before it in quarter hours
 BOTH = 'mode = "both"\n[streams.sums]\nshare = 0.5\ndays = 1\n'
 
 

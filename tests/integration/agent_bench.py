@@ -28,7 +28,7 @@ from edge_ldp.protocol.messages import (
 from edge_ldp.protocol.released import FIRST_KEY, FIRST_SUMS_KEY
 from edge_ldp.service.clock import Clock
 from edge_ldp.service.mqtt import Broker, Link, LinkLostError, open_link
-from firmware_stubs.meters import PtyPort, Series, play
+from firmware_stubs.meters import PtyPort, Series, p1_telegram, play
 from tests.agent.samples import FLEET, SLOT_S, T0, config_text
 from tests.forked import Forked, Values
 from tests.processes import run_told
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from edge_ldp.device.frame import Frame
     from edge_ldp.protocol.messages import StreamStatus
     from edge_ldp.protocol.plan import Plan
+    from firmware_stubs.meters.player import Show
     from firmware_stubs.meters.pty_port import MeterEnd
     from tests.integration.conftest import RealBroker
 
@@ -49,6 +50,7 @@ EDGE_LDP = (sys.executable, "-m", "edge_ldp.cli")
 _PATIENCE: Values = {
     ("agent.link.uplink", "FAREWELL_S"): 60.0,
     ("agent.state.local_mode", "LATE_S"): 600.0,
+    ("agent.claims.own_slots", "LATE_SLOTS"): 2000,
 }
 _PATIENTLY = f"""
 import edge_ldp.cli
@@ -284,6 +286,7 @@ class Agent:
         self.clock = clock
         self.port = PtyPort(directory / "meter")
         self.source: MeterEnd = self.port  # where its telegrams go
+        self.show: Show = p1_telegram
         self.state = directory / "state.db"
         self.log = directory / "agent.log"
         self.config = directory / "agent.toml"
@@ -353,7 +356,8 @@ class Agent:
         """Send a telegram for each slot from now on, for ever."""
         start_s = int(self.clock.now() // SLOT_S + 1) * SLOT_S
         powers = (powers_w(k) for k in range(10**6))
-        await play(self.source, Series(powers, start_s, SLOT_S, METER), self.clock)
+        series = Series(powers, start_s, SLOT_S, METER, show=self.show)
+        await play(self.source, series, self.clock)
 
 
 def made(agent: Agent) -> int:

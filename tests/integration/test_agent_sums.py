@@ -17,8 +17,9 @@ from aggregator.errors import StoreError
 from edge_ldp.device.sums_frame import SumsFrame, decode_sums
 from edge_ldp.protocol.invitation import Invitation, InvitedBroker, InvitedStream, InvitedSums
 from edge_ldp.protocol.released import FIRST_SUMS_KEY
+from firmware_stubs.meters.telegram import full_p1_telegram
 from tests.agent.samples import CEILING_W, DEVICE, FLEET, SLOT_S, make_plan
-from tests.agent.summed import BOTH, in_memory
+from tests.agent.summed import BOTH, GAS, in_memory
 from tests.integration.agent_bench import (
     PATIENT,
     Agent,
@@ -32,6 +33,17 @@ from tests.integration.agent_bench import (
 from tests.integration.aggregator_bench import Aggregator
 from tests.integration.conftest import RealBroker
 
+OF_GAS = """
+[query]
+min_devices = 1
+[[streams]]
+name = "gas"
+id = 2
+unit = "dm3"
+ceiling = 6000
+epsilon = 4
+slot_seconds = 3600
+"""
 REACH = 28  # scales of noise that one cell in 2^40 is beyond
 MEAN_W, OFF_W = 400, 4 * 800  # of the meter's nine readings in turn
 
@@ -87,16 +99,16 @@ async def test_periods_leave_as_sums_beside_reports_over_a_kill_AGT_34(
         assert "damaged" not in agent.log.read_text()
 
 
-def has_settled(aggregator: Aggregator, periods: int) -> bool:
+def has_settled(aggregator: Aggregator, periods: int, *streams: str) -> bool:
     try:
-        return len(kept_by(aggregator)) >= periods
+        return all(len(kept_by(aggregator, one)) >= periods for one in streams)
     except StoreError:  # not yet made
         return False
 
 
-def kept_by(aggregator: Aggregator) -> list[SumsFrame]:
+def kept_by(aggregator: Aggregator, stream: str = "power") -> list[SumsFrame]:
     """Return the homes' sums that an aggregator took, in order of time."""
-    rows = aggregator.read(lambda reader: reader.period_sums("power", 0, 1 << 40))
+    rows = aggregator.read(lambda reader: reader.period_sums(stream, 0, 1 << 40))
     found = [decode_sums(row.payload) for row in rows]
     return sorted(found, key=lambda one: one.period)
 
@@ -136,7 +148,8 @@ async def test_a_strangers_first_hour_ends_with_a_sum_that_is_counted_PLN_21(
 ) -> None:
     """An invitation, a meter and a broker: `setup`, `run`, and an aggregator that answers from it.
 
-    Created = counted + kept: each period is one report, under its own number.
+    Created = counted + kept: each period is one report, under its own number. With "both" its
+    owner adds gas by the hour, which the meter's line dates (AGT-38).
     """
     clock = fast_clock(60)
     aggregator = Aggregator(tmp_path, broker)
@@ -149,22 +162,29 @@ async def test_a_strangers_first_hour_ends_with_a_sum_that_is_counted_PLN_21(
     ):
         assert old in lines
         lines = lines.replace(old, new)
+    if mode == "both":
+        lines += OF_GAS
     lines = re.sub(r"started_s = .*", f"started_s = {clock.started_s!r}", lines)
     aggregator.config.write_text(re.sub(r"rate = .*", f"rate = {clock.rate!r}", lines))
     with in_memory():
         agent = Agent(tmp_path / "a", broker, clock, device=DEVICE)
+        agent.show = full_p1_telegram  # of gas as many dm³ as Wh
         try:
             async with playing(agent):
                 aggregator.start()
                 said = await asyncio.to_thread(set_up, agent, broker, share)
                 assert "Every day what power added up to leaves this home once" in said
                 assert ("codes leave this home" in said) == (mode == "both")
+                if mode == "both":
+                    gas = GAS.replace("share = 0.5", "share = 0.25\nleast_share = 0")
+                    agent.config.write_text(agent.config.read_text() + gas)
                 agent.start()
-                await until(partial(has_settled, aggregator, 2))
+                names = ["power", *["gas"] * (mode == "both")]
+                await until(partial(has_settled, aggregator, 2, *names))
                 assert await asyncio.to_thread(agent.end) == 0
         finally:
             aggregator.end()
-        (stream,) = load_config(agent.config).streams
+        stream, *_ = load_config(agent.config).streams
         accounts = {one["stream"]: one["created"] for one in agent.status()["streams"]}
     assert (stream.mode, stream.sums and stream.sums.share) == (mode, Decimal(share))
     assert (accounts.get(1, 0) > 0) == (mode == "both")
@@ -176,3 +196,14 @@ async def test_a_strangers_first_hour_ends_with_a_sum_that_is_counted_PLN_21(
         assert one.scale == stream.sums.least_b >= 209_157  # of the least connection measured
         assert abs(one.y[0] - MEAN_W * one.n[0]) <= OFF_W + REACH * one.scale
     assert set(aggregator.refused()) <= {"duplicate"}  # sent again before a receipt came
+    for one in kept_by(aggregator, "gas"):
+        assert (one.slot_seconds, one.unit, one.span) == (3600, "dm3", 6000)
+        assert one.scale == 6000 * 2 // 8  # four quarters touch two hours; a quarter of ε 32
+        assert one.n[0] <= 24
+        assert abs(one.y[0] - 400 * one.n[0]) <= 300 * one.n[0] + REACH * one.scale
+    if mode == "both":
+        found = aggregator.ask("query", "--stream", "gas", "--mode", "sums", "--no-density")
+        whole, slots = found["sums"]["whole"], sum(one.n[0] for one in kept_by(aggregator, "gas"))
+        assert (found["unit"], whole["homes"], whole["slots"]) == ("dm3", 1, slots)
+        assert whole["coverage"] == pytest.approx(slots / (24 * len(found["sums"]["periods"])))
+        assert whole["exact"]

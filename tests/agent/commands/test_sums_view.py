@@ -9,11 +9,11 @@ import pytest
 
 from agent.commands import house
 from agent.commands.habits import habits_facts, habits_text, sums_words
-from agent.commands.sums_view import costs, give_or_take, upwards
+from agent.commands.sums_view import costs, give_or_take, told_of_sums, upwards
 from agent.config.summed_streams import sum_terms
 from edge_ldp.period_sums.law import Noise, noise_half_width
 from tests.agent.samples import config_text, make_config
-from tests.agent.summed import BOTH, MIDNIGHT, WINDOW, SumsBench
+from tests.agent.summed import BOTH, GAS, MIDNIGHT, WINDOW, SumsBench
 
 
 def table(text: str) -> list[list[str]]:
@@ -129,3 +129,21 @@ def test_who_only_sums_is_told_of_no_reports(
     assert "ON THE DISK: whoever copies it twice" in text
     assert "you allow ε 8 in it" in told(capsys, path, "ledger")
     assert "Periods' sums: 0 made" in told(capsys, path, "explain")
+
+
+def test_gas_by_the_hour_is_told_in_its_own_slots_and_paid_in_the_homes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Any 97 quarter hours touch 25 hours, and a day's 96 no fewer."""
+    path = tmp_path / "agent.toml"
+    path.write_text(config_text(tmp_path / "s.db", stream=GAS, window=(8, 97)))
+    text = told(capsys, path, "check")
+    assert "every 1 day one sum, in slots of 1 h, each of 4 of the home's; values up to" in text
+    assert "b = 37,500: a part is known to give or take 112.3 m3 (95 %)" in text
+    assert table(text)[1:] == [
+        ["0.16", "4", "4", "3.84", "1,460"],
+        ["1", "4", "4", "-", "1,448"],
+        ["1.16", "8", "8", "-", "2,908"],
+    ]
+    (paragraph,) = told_of_sums(make_config(tmp_path / "s.db", stream=GAS, window=(8, 97)))
+    assert "A slot costs ε 0.16, any 24 h 15 min ε 4 at most" in " ".join(paragraph.split())

@@ -138,7 +138,7 @@ BAD = [
     ),
     ("[meter]", '[meter]\ndate_by = "me"', "meter.date_by", "'arrival', 'meter'"),
     ("[meter]", '[meter]\ncrc = "none"', "meter.crc", "'required', 'absent-allowed'"),
-    ('quantity = "power"', 'quantity = "gas"', "streams[0].quantity", "'energy_import'"),
+    ('quantity = "power"', 'quantity = "water"', "streams[0].quantity", "'energy_import'"),
     ('unit = "W"', 'unit = "kW"', "streams[0].unit", "'W', 'Wh'"),
     # the broker
     ('"127.0.0.1"', f'"mqtt://me:{SECRET}@h"', "broker.host", "a name or address"),
@@ -249,9 +249,12 @@ def test_the_example_shows_every_optional_key_in_its_right_table() -> None:
     ]
     limit = shown.index(next(line for line in shown if line.startswith("[policy.lifetime]")))
     sums = [line for line in shown if line.startswith(("mode =", "sums ="))]
-    assert len(sums) == 2
+    assert len(sums) == 4
+    gas = next(at for at, line in enumerate(shown) if "# gas" in line)
     beside = parse_config("\n".join(shown[:limit] + shown[limit + 3 :]), "example")
-    assert beside.streams[0].mode == "both"
+    assert [stream.mode for stream in beside.streams] == ["both", "sums"]
+    assert (beside.local_reports, beside.apart) == (1, frozenset({1}))
+    del shown[gas : gas + 8]
     config = parse_config("\n".join(line for line in shown if line not in sums), "example")
     assert config.lifetime is not None
     assert config.broker.username == "home-0001"
@@ -425,7 +428,7 @@ unit = "W"
 ceiling = 0
 [[streams]]
 name = "power"
-quantity = "gas"
+quantity = "water"
 unit = "W"
 """
 

@@ -12,9 +12,11 @@ from agent.config.summed_streams import sum_terms, window_cost
 from agent.errors import ConfigError
 from edge_ldp.period_sums import PeriodLayout
 from tests.agent.samples import config_text
+from tests.agent.summed import GAS
 from tests.processes import run_told
 from tests.tables import each
 
+SHARING = "4493b9c42a80a903d0ef9ee06a9910f562d28048f9a584df05a84eb237a12cf8"
 SUMS = 'mode = "sums"\n[streams.sums]\nshare = 1\n'
 BOTH = 'mode = "both"\n[streams.sums]\nshare = 0.75\n'
 
@@ -61,6 +63,36 @@ def test_sums_and_reports_together_are_within_the_windows_epsilon_AGT_33(
     assert sum(costs) + config.window.reports * epsilon <= 8 * epsilon
     assert all(cost <= Fraction(share) * 8 for cost in costs)
     assert config.window.reports == 8 + (-Fraction(share) * 16 // 1)
+
+
+def test_gas_by_the_hour_pays_for_25_hours_beside_97_quarter_hours_PRV_31() -> None:
+    """All streams of a home are within one window, whatever their slots."""
+    config = parsed(SUMS.replace("share = 1", "share = 0.5") + GAS)
+    power, gas = sum_terms(config).values()
+    assert (power.parts, gas.parts, config.slot_seconds, config.apart) == (
+        1,
+        4,
+        900,
+        frozenset({1}),
+    )
+    assert (gas.layout, gas.unit) == (PeriodLayout(3600, 1), "dm3")
+    assert (power.scale, gas.scale) == (97 * 4000 // 4, 25 * 6000 // 4)
+    for slots in (1, 2, 96, 97, 98):
+        assert window_cost(gas, slots) == ((slots - 2) // 4 + 2) * gas.per_slot
+    assert window_cost(power, 97) + window_cost(gas, 97) <= 8
+    beside = parsed(GAS)
+    assert (beside.window.reports, beside.local_reports, beside.apart) == (4, 4, frozenset({1}))
+    hours = beside.sharing, parsed(GAS.replace("3600", "1800")).sharing
+    assert len({*hours, parsed(GAS.replace("3600", "900")).sharing}) == 3
+    assert parsed().sharing.hex() == SHARING, "no stored state begins a window anew for this"
+
+
+def test_a_home_may_have_gas_alone_and_electricity_by_the_hour() -> None:
+    gas = parsed(quantities=(), tables=GAS)
+    assert (gas.slot_seconds, gas.apart, gas.local_streams) == (3600, frozenset({0}), ())
+    assert sum_terms(gas)[0].scale == 97 * 6000 // 4, "its own slots are the window's"
+    hours = GAS.replace('"gas"', '"energy_import"').replace("dm3", "Wh")
+    assert parsed(hours).apart == frozenset({1})
 
 
 def test_a_homes_own_ceiling_and_least_scale_change_its_noise_and_not_its_promise() -> None:
@@ -127,6 +159,15 @@ def test_what_does_not_divide_the_day_or_add_up_is_refused_by_its_key_AGT_33(
         ({"policy": "lifetime = { reports = 9 }"}, "epsilon, beside sums: they are no reports"),
         ({"stream": SUMS + "cells = 24\nblock_hours = 4\n", "slot_seconds": 60}, "block_hours"),
         ({"quantities": ("power", "energy_import")}, "streams.sums.share"),
+        ({"stream": GAS.replace("3600", "1000")}, r"streams\[1\].slot_seconds: .* so many times"),
+        ({"stream": GAS.replace("3600", "6300")}, r"streams\[1\].slot_seconds: .* divides the day"),
+        ({"stream": GAS.replace("3600", "60")}, r"streams\[1\].slot_seconds: .* so many times"),
+        (
+            {"stream": GAS.replace('"sums"', '"both"')},
+            r"streams\[1\].mode: expected 'sums' for gas",
+        ),
+        ({"stream": GAS.replace("dm3", "Wh")}, r"streams\[1\].unit: expected 'dm3' for gas"),
+        ({"stream": GAS, "meter": 'protocol = "sml"'}, "sml tells no gas"),
         ({"policy": "epsilon = 8"}, "share: expected a share that makes ε .* at most 32"),
     ],
 )

@@ -1,5 +1,6 @@
 from agent import meters
 from agent.config import KINDS
+from agent.config.sections import STREAM_UNITS
 from agent.meters.dsmr import RawTelegram
 from agent.meters.reading import UNITS, Discarded, Reading, Telegram
 
@@ -15,7 +16,7 @@ def test_no_representation_shows_a_value_or_an_identity() -> None:
 
 def test_every_quantity_is_in_whole_watts_voltamperes_vars_or_watt_hours() -> None:
     assert set(UNITS.values()) == {"W", "VA", "var", "Wh"}
-    assert UNITS.keys() == KINDS.keys()
+    assert UNITS.keys() | {"gas"} == KINDS.keys() == STREAM_UNITS.keys()
 
 
 def test_the_package_gives_these_names() -> None:

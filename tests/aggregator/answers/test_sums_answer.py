@@ -223,6 +223,13 @@ def test_it_is_shown_to_people_machines_and_spreadsheets(store: SqliteStore) -> 
     text = sums_text(found, "W", UTC)
     assert "06:00 to 12:00 UTC" in text
     assert "80%" in text
+    of_gas = [line.split() for line in sums_text(found, "dm3", UTC).splitlines()]
+    whole = found.whole  # told in dm³ for each slot, and in m³ of all homes
+    assert whole.mean
+    assert whole.slots
+    assert whole.coverage
+    assert of_gas[1][:4] == ["mean", "dm3", "95", "%"]
+    assert f"{whole.mean * whole.slots / whole.coverage / 1000:,.1f}" in of_gas[2]
     assert sums_csv(found).splitlines()[0].startswith("at,mean,low,high,energy_kwh")
     assert len(sums_csv(found).splitlines()) == 1 + 1 + 1 + 4
     assert '"from": "' in answer_json(found)
