@@ -18,7 +18,7 @@ import numpy as np
 from aggregator.answers.crowds import Reported, withheld
 from aggregator.answers.local_time import LENGTHS, Spans
 from aggregator.counting.classes import Weights
-from aggregator.counting.reporters import STREAMS, united
+from aggregator.counting.reporters import NOBODY, STREAMS, united
 from aggregator.counting.tally import MOST, whose_of
 from aggregator.store.moments import (
     AT_THE_END,
@@ -108,11 +108,13 @@ def load_curve(  # noqa: PLR0913, PLR0917 (what there is)
             parts.setdefault(epoch, []).append((at[here], whose[here], sums))
     for begin, end in pairwise([*np.flatnonzero(np.diff(rows.epoch, prepend=-1)), len(rows.epoch)]):
         mine, epoch = slice(begin, end), int(rows.epoch[begin])
-        several, of_whom = np.unique(rows.whose[mine], return_inverse=True)
-        keys = of.first_of(rows.bucket[mine]) * len(several) + of_whom.reshape(-1)
-        order = np.argsort(keys, kind="stable")
-        codes, counts = rows.code[mine][order], rows.count[mine][order]
-        keys, sums = sums_of_rows(_plan(plans, epoch), keys[order], codes, counts)
+        several, keys = distinct([rows.whose[mine]]), of.first_of(rows.bucket[mine])
+        codes, counts = rows.code[mine], rows.count[mine]
+        if len(several) > 1:  # else they rise as they are
+            keys = keys * len(several) + np.searchsorted(several, rows.whose[mine])
+            order = np.argsort(keys, kind="stable")
+            keys, codes, counts = keys[order], codes[order], counts[order]
+        keys, sums = sums_of_rows(_plan(plans, epoch), keys, codes, counts)
         starts, of_whom = np.divmod(keys, len(several))
         parts.setdefault(epoch, []).append((starts, several[of_whom], sums))
     every = [at for found in parts.values() for at, _, _ in found]
@@ -139,20 +141,25 @@ def _cells(
     beside: Sequence[tuple[int, bytes]],
 ) -> list[Reported]:
     """Return who reported in each span, of those asked for and beside them."""
-    sets: list[dict[int, set[bytes]]] = [{}, {}]
-    for found, several in zip(sets, (who, beside), strict=True):
-        starts = of.first_of(np.array([bucket for bucket, _ in several], np.int64)).tolist()
-        for start, (_, one) in zip(starts, several, strict=True):
-            found.setdefault(start, set()).add(bytes(one))
-    cells = []
-    for bucket, n, there in zip(
-        *(column.tolist() for column in (curve.bucket, curve.n, curve.device_slots)), strict=True
-    ):
-        begin, end = of.at(bucket)
-        slots = (end - begin) * of.stream.bucket_slots
-        mine, others = (united(found.get(bucket, ())) for found in sets)
-        cells.append(Reported((n, 0), slots, mine, others, there // slots))
-    return cells
+    mine, others = (_by_span(of, several) for several in (who, beside))
+    slots = (of.sizes(curve.bucket) * of.stream.bucket_slots).tolist()
+    columns = (column.tolist() for column in (curve.bucket, curve.n, curve.device_slots))
+    return [
+        Reported((n, 0), size, mine.get(at, NOBODY), others.get(at, NOBODY), there // size)
+        for at, n, there, size in zip(*columns, slots, strict=True)
+    ]
+
+
+def _by_span(of: Spans, several: Sequence[tuple[int, bytes]]) -> dict[int, bytes]:
+    """Return who reported by the first bucket of a span: mostly each is a span's only one."""
+    starts = of.first_of(np.array([bucket for bucket, _ in several], np.int64)).tolist()
+    alone = {start: bytes(one) for start, (_, one) in zip(starts, several, strict=True)}
+    if len(alone) == len(starts):
+        return alone
+    found: dict[int, set[bytes]] = {}
+    for start, (_, one) in zip(starts, several, strict=True):
+        found.setdefault(start, set()).add(bytes(one))
+    return {start: united(sets) for start, sets in found.items()}
 
 
 def _slots(begins: Ints, presence: Ints, of: Spans) -> Ints:

@@ -123,6 +123,12 @@ class Spans:
             return hours
         return _each_once(hours, lambda hour: self.at(hour)[0])
 
+    def sizes(self, buckets: Ints) -> Ints:
+        """Return how many buckets are in the span that each is in."""
+        if self.by == "hour":
+            return np.full_like(buckets, spans(self.stream)[0])
+        return np.array([end - begin for begin, end in map(self.at, buckets.tolist())], np.int64)
+
     def over(self, now_s: int) -> tuple[int, int]:
         """Return first and end of the last span that is over at a moment."""
         end = self.at(now_s // self.stream.bucket_s)[0]
