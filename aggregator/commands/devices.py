@@ -44,10 +44,10 @@ from aggregator.commands.invite import RELOAD, end_logins, move_login
 from aggregator.commands.member_files import FORMATS, read_members, write_members
 from aggregator.config import ConfigError
 from aggregator.counting.members import Listed, named_wishes
-from aggregator.store.erasure import erase as erase_devices
-from aggregator.store.erasure import erased_devices
-from aggregator.store.registry import apply, listed
-from aggregator.store.renaming import rename as rename_device
+from aggregator.store.administration.erasure import erase as erase_devices
+from aggregator.store.administration.erasure import erased_devices
+from aggregator.store.administration.registry import apply, listed
+from aggregator.store.administration.renaming import rename as rename_device
 from edge_ldp.arguments import whole_number
 from edge_ldp.entropy import system_draw
 

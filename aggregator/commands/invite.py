@@ -33,7 +33,7 @@ from aggregator.enrolment.logins import (
 from aggregator.enrolment.texts import AGGREGATOR, SIMULATOR
 from aggregator.errors import MemberError
 from aggregator.plans.signing import read_seal
-from aggregator.store.registry import apply, listed
+from aggregator.store.administration.registry import apply, listed
 from edge_ldp.arguments import whole_number
 from edge_ldp.extras import pip_install
 

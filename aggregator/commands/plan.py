@@ -44,8 +44,8 @@ from aggregator.plans import planner
 from aggregator.plans.cache import read_recent_counts
 from aggregator.plans.epsilons import epsilon_changes
 from aggregator.plans.revision import revise
+from aggregator.store.administration.registry import forget_plans, hold_plan, release_plan
 from aggregator.store.contract import IDENTITY, PlanRow
-from aggregator.store.registry import forget_plans, hold_plan, release_plan
 from edge_ldp.arguments import taken_as
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.protocol.plan import last_epoch

@@ -72,9 +72,9 @@ from aggregator.replay.density import ESTIMATORS, estimated_view
 from aggregator.replay.duckdb_engine import open_duckdb
 from aggregator.replay.statement import Selection
 from aggregator.replay.view import JSON_KEYS, compacted_text, compared_view, replay_text
-from aggregator.store.erasure import erased_devices
+from aggregator.store.administration.erasure import erased_devices
+from aggregator.store.administration.renaming import former_names
 from aggregator.store.opening import open_reader
-from aggregator.store.renaming import former_names
 from aggregator.store.rows import THERE
 from edge_ldp.arguments import Parser
 from edge_ldp.extras import pip_install

@@ -23,7 +23,7 @@ from aggregator.commands.common import (
     find_zone,
     make_clock,
 )
-from aggregator.store.registry import reinstate_stream, retire_stream
+from aggregator.store.administration.registry import reinstate_stream, retire_stream
 
 if TYPE_CHECKING:
     import argparse

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from aggregator.counting.reporters import united
 from aggregator.counting.retention import GONE, SUMMED, Keeping, next_step, spans, wanted_from
 from aggregator.counting.tally import add_pairs
+from aggregator.store.administration.quarantine_release import PUT_SUMS
 from aggregator.store.contract import stored_plan
 from aggregator.store.forms import pack_pairs, unpack_pairs
 from aggregator.store.moments import moments, pack_moments
-from aggregator.store.quarantine_release import PUT_SUMS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -25,9 +25,9 @@ from aggregator.plans.signing import PlanSeal, read_seal
 from aggregator.running import rights, trial
 from aggregator.running.rights import Stored, Trial, plan_verdict
 from aggregator.running.trial import try_service
+from aggregator.store.administration.registry import apply
 from aggregator.store.contract import PlanRow
 from aggregator.store.opening import open_session, open_store
-from aggregator.store.registry import apply
 from aggregator.store.rows import MOVED
 from edge_ldp.protocol.messages import Status
 from edge_ldp.protocol.plan import parse_plan

@@ -28,8 +28,8 @@ from agent.tap.messages import (
 )
 from aggregator.answers.announcement import announcements
 from aggregator.config import AnnounceTable
+from aggregator.store.administration.registry import retire_stream
 from aggregator.store.opening import open_reader, open_session
-from aggregator.store.registry import retire_stream
 from edge_ldp.service.mqtt import Broker, open_link
 from firmware_stubs.meters.telegram import full_p1_telegram
 from tests.aggregator.console.small_fleet import END_S, Fleet, add_plans, add_reports, make_fleet

@@ -13,7 +13,7 @@ from aggregator.answers.fleet.status_text import status_text
 from aggregator.answers.fleet.trust_view import RefusingDevice, troubled_devices
 from aggregator.answers.parts import answer_json
 from aggregator.config import parse_config
-from aggregator.counting.presence import away_after
+from aggregator.counting.flush_counts import away_after
 from aggregator.intake.intake import read_messages
 from edge_ldp.device.frame import MAX_OFFSET, V1_HEAD_BYTES
 from edge_ldp.service.broker import Message

@@ -12,8 +12,8 @@ from jinja2 import Environment, StrictUndefined
 from aggregator.answers.announcement import announcements
 from aggregator.config import AnnounceTable
 from aggregator.main import main
+from aggregator.store.administration.registry import retire_stream
 from aggregator.store.opening import open_reader, open_session
-from aggregator.store.registry import retire_stream
 from tests.aggregator.console.small_fleet import (
     DAY_S,
     END_S,

@@ -9,8 +9,8 @@ import pytest
 
 from aggregator.answers.group_months import closed_month, group_months, in_doubt
 from aggregator.main import main
+from aggregator.store.administration.registry import retire_stream
 from aggregator.store.opening import open_reader, open_session
-from aggregator.store.registry import retire_stream
 from edge_ldp.protocol.group_month import GroupMonth, parse_group_month
 from edge_ldp.protocol.utc import utc
 from tests.aggregator.console.small_fleet import (

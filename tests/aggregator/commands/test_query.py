@@ -12,9 +12,9 @@ from aggregator.counting.members import named_wishes
 from aggregator.counting.refusals import Rules, StreamRules, allowed_codes
 from aggregator.main import main
 from aggregator.plans import planner
+from aggregator.store.administration.registry import apply
 from aggregator.store.contract import PlanRow
 from aggregator.store.opening import open_session
-from aggregator.store.registry import apply
 from edge_ldp.device.frame import encode
 from edge_ldp.protocol.messages import Status, topic
 from edge_ldp.service.mqtt import Message

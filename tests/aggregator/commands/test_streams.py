@@ -15,11 +15,11 @@ import pytest
 
 from aggregator.counting.seen_batches import build_receipt
 from aggregator.plans.publisher import PlanPublisher
+from aggregator.store.administration.registry import reinstate_stream, retire_stream
 from aggregator.store.contract import Session, Store
 from aggregator.store.opening import open_session
 from aggregator.store.postgres.session import PostgresSession
 from aggregator.store.postgres.store import PostgresStore
-from aggregator.store.registry import reinstate_stream, retire_stream
 from aggregator.store.store_thread import StoreThread
 from edge_ldp.device.frame import encode
 from edge_ldp.protocol.messages import Status, StreamStatus, topic

@@ -23,9 +23,9 @@ from aggregator.intake.intake import commit
 from aggregator.plans import planner
 from aggregator.plans.revision import Revision
 from aggregator.plans.screen import Screened
+from aggregator.store.administration.registry import apply
 from aggregator.store.contract import PlanRow, RevisionRow
 from aggregator.store.opening import open_session, open_store
-from aggregator.store.registry import apply
 from edge_ldp.cli import main
 from edge_ldp.device.frame import encode
 from edge_ldp.device.sums_frame import SumsFrame, encode_sums

@@ -14,9 +14,9 @@ from aggregator.config import load_config
 from aggregator.counting.members import named_wishes
 from aggregator.plans import planner
 from aggregator.running.process import FleetDays
+from aggregator.store.administration.registry import apply
 from aggregator.store.contract import PlanRow
 from aggregator.store.opening import open_session, open_store
-from aggregator.store.registry import apply
 from aggregator.store.rows import FLEET_DAYS, BeatRow, BeatTimes
 from edge_ldp.service.clock import Clock
 from edge_ldp.vectorized import perturb_many

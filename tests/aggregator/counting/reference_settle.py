@@ -12,8 +12,8 @@ import numpy as np
 
 from aggregator.counting.accounts import with_status
 from aggregator.counting.classes import class_of
+from aggregator.counting.flush_counts import away_after
 from aggregator.counting.frames import Arrival, CountedFrames
-from aggregator.counting.presence import away_after
 from aggregator.counting.records import (
     Changes,
     HeldCounts,

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aggregator.counting.classes import class_of
-from aggregator.counting.presence import away_after, in_buckets, present
+from aggregator.counting.flush_counts import away_after, in_buckets, present
 from aggregator.counting.seen_batches import ArrivedBatch, DeviceState, Outcome, place
 
 SILENCE = 10

@@ -31,9 +31,9 @@ from aggregator.plans.epsilons import epsilon_changes
 from aggregator.plans.publisher import REFUSED, PlanPublisher
 from aggregator.plans.revision import read_revision
 from aggregator.plans.rivals import Rivals
+from aggregator.store.administration.registry import hold_plan
 from aggregator.store.contract import PlanRow, RevisionRow, identity
 from aggregator.store.opening import open_session
-from aggregator.store.registry import hold_plan
 from aggregator.store.rows import AuditRow
 from aggregator.store.sqlite.store import SqliteStore
 from aggregator.store.store_thread import StoreThread

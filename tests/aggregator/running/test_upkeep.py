@@ -20,10 +20,10 @@ from aggregator.main import main
 from aggregator.plans import planner
 from aggregator.replay.comparison import only_group, tally_of_rows
 from aggregator.running.process import Retention
+from aggregator.store.administration.quarantine_release import count_held
 from aggregator.store.contract import LAST_BUCKET, PlanRow, Reader, Session, Store
 from aggregator.store.forms import pack_pairs
 from aggregator.store.opening import open_session
-from aggregator.store.quarantine_release import count_held
 from aggregator.store.rollups import tend
 from tests.aggregator.counting.test_period_sums import arrival
 from tests.aggregator.engines import Engine

@@ -15,10 +15,10 @@ from aggregator.counting.reporters import hash_of, unpack_reporters
 from aggregator.errors import MemberError
 from aggregator.intake.intake import commit
 from aggregator.replay.comparison import Compared, Difference, explained
+from aggregator.store.administration.erasure import GONE, erase, erased_devices
+from aggregator.store.administration.registry import apply
 from aggregator.store.contract import Reader, Session
-from aggregator.store.erasure import GONE, erase, erased_devices
 from aggregator.store.opening import open_session
-from aggregator.store.registry import apply
 from aggregator.store.rows import AuditRow
 from aggregator.store.sqlite.store import SqliteStore
 from edge_ldp.cli import main

@@ -6,7 +6,7 @@ from typing import Any
 from aggregator.counting.period_totals import totals_of
 from aggregator.counting.seen_batches import build_receipt
 from aggregator.intake.intake import commit, read_messages
-from aggregator.store.quarantine_release import count_held
+from aggregator.store.administration.quarantine_release import count_held
 from aggregator.store.sqlite.session import SqliteSession
 from aggregator.store.sqlite.store import SqliteStore
 from edge_ldp.device.frame import encode

@@ -13,9 +13,9 @@ from aggregator.commands.member_files import read_members
 from aggregator.counting.members import named_wishes
 from aggregator.counting.records import Marked
 from aggregator.errors import MemberError, StoreHeldError
+from aggregator.store.administration.registry import apply, listed
 from aggregator.store.contract import Session, Store
 from aggregator.store.opening import open_session
-from aggregator.store.registry import apply, listed
 from tests.aggregator.engines import Engine
 from tests.aggregator.home_traffic import CLOSED, NOW_S, REPORTS, RULES, flushes, report, seen, take
 from tests.aggregator.store_contract import changes

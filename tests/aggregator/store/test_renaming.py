@@ -14,9 +14,9 @@ from aggregator.counting.reporters import hash_of
 from aggregator.enrolment.logins import changing_logins, hashed
 from aggregator.errors import MemberError
 from aggregator.intake.intake import commit
-from aggregator.store.erasure import erase, erased_devices
-from aggregator.store.registry import apply
-from aggregator.store.renaming import former_names, rename
+from aggregator.store.administration.erasure import erase, erased_devices
+from aggregator.store.administration.registry import apply
+from aggregator.store.administration.renaming import former_names, rename
 from aggregator.store.sqlite.store import SqliteStore
 from edge_ldp.cli import main
 from edge_ldp.device.sums_frame import encode_sums

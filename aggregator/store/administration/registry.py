@@ -10,9 +10,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from aggregator.counting.members import Listed, Standing, decided
-from aggregator.store.erasure import erased_devices
-from aggregator.store.quarantine_release import count_held
-from aggregator.store.renaming import former_names
+from aggregator.store.administration.erasure import erased_devices
+from aggregator.store.administration.quarantine_release import count_held
+from aggregator.store.administration.renaming import former_names
 from aggregator.store.shared_reads import FACTS, PLAN_HELD, RETIRED, streams_of
 
 if TYPE_CHECKING:

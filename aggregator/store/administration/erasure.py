@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from aggregator.counting.records import UNNAMED, Record
 from aggregator.errors import MemberError
+from aggregator.store.administration.renaming import RENAMED, former_names, rename_reporter
 from aggregator.store.forms import unpack_pairs
-from aggregator.store.renaming import RENAMED, former_names, rename_reporter
 from aggregator.store.shared_reads import PUT_FACT
 from edge_ldp.protocol.released import FIRST_KEY, FIRST_SUMS_KEY
 
