@@ -89,7 +89,8 @@ def test_in_a_clean_debian_its_commands_lead_to_energy_with_an_interval_within_t
     assert (counted, found["counts"]["rejected"]) == (created, 0)
     assert confirmed == created > 50 * 27 * 96
     assert (whole["devices"], whole["missing"]) == (50, 0)
-    assert whole["energy_kwh_low"] < whole["energy_kwh"] < whole["energy_kwh_high"]
+    assert 0 < whole["energy_kwh_low"] < whole["energy_kwh_high"]
+    assert whole["energy_kwh"] > 0  # unbiased: it may lie outside (`edge_ldp.sums.means`)
     assert "energy kWh" in said
     assert "2 devices invited: home-0001, home-0002" in said
     assert "tell the broker" not in said  # it was told
