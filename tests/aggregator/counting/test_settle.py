@@ -194,8 +194,34 @@ def test_batches_that_overtake_the_first_word_of_their_state_are_not_counted_as_
     ):
         record = after_a_lost_state(*flushes)
         assert (record.before, record.counted, record.created, record.pending) == (4, 8, 4, 0)
+    assert after_a_lost_state(([], later)).before == 4  # none of its batches came yet
     waits = after_a_lost_state(([], hello), (new[:1], None), ([], later))
     assert (waits.before, waits.pending) == (4, 2)
+
+
+def test_a_new_series_has_an_account_of_its_own_whatever_its_numbers() -> None:
+    told = StreamStatus(1, 1, 2, 1, created=5, expired=0, series=9, since=NOW - 50)
+    record = after_a_lost_state(([], Status("online", "test", (told,))))
+    assert (record.before, record.created, record.next) == (4, 5, 2)
+
+
+def test_a_device_that_tells_of_fewer_than_came_has_no_older_state() -> None:
+    record = flush(arrival(1), arrival(2)).records["home", 1]
+    told = {"home": status(1, 9, 9, created=3)}
+    assert (
+        settle(NONE, told, {}, known({("home", 1): record}), RULES).records["home", 1].before == 0
+    )
+
+
+def test_frames_are_merged_by_their_places() -> None:
+    one, two = arrival(1), arrival(2, device="other", codes=(3,))
+    both, wanted = (
+        FrameBatch.of([one]).merged(FrameBatch.of([two]), [1, 0]),
+        FrameBatch.of([two, one]),
+    )
+    assert both.devices == wanted.devices
+    for found, expected in ((both.heads, wanted.heads), (both.slots, wanted.slots)):
+        assert found.tolist() == expected.tolist()
 
 
 def test_an_old_word_that_a_broker_kept_changes_nothing() -> None:
