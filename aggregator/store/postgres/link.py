@@ -36,6 +36,7 @@ _END_SILENT = """SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 # what a server that is there says although it can be waited for
 _COMES_BACK = ("starting up", "shutting down", "recovery", "too many clients", "terminating")
 _WAIT = "is the server up, and [store] url right? Nothing is acknowledged until it works"
+RIGHTS = "ask somebody whose role may, or grant this user the rights (config/postgres-roles.sql)"
 DAMAGED = "restore a backup, or name an empty database"
 
 
@@ -77,7 +78,7 @@ def translate(exc: Exception, where: str, *, lost: bool) -> StoreError:
         kind = StoreHeldError if refused else StoreAwayError
         return kind(where, f"cannot be used now ({reason})", _WAIT)
     if isinstance(exc, errors.InsufficientPrivilege):
-        return StoreError(where, f"refuses us ({reason})", "grant this user the rights")
+        return StoreError(where, f"refuses us ({reason})", RIGHTS)
     return StoreError(where, f"is damaged or not ours ({reason})", DAMAGED)
 
 

@@ -5,22 +5,28 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from aggregator.errors import StoreError
 from aggregator.store.packed_records import pack_record
 from aggregator.store.postgres import statements as schema
 from aggregator.store.postgres.flush import add_audit, add_plan
+from aggregator.store.postgres.link import RIGHTS
 from aggregator.store.postgres.reader import PostgresReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    import psycopg
+
     from aggregator.counting.records import Record
     from aggregator.store.contract import CountedCell, PlanRow
     from aggregator.store.rows import AuditRow
 
-_TABLES = """SELECT table_name FROM information_schema.columns
-    JOIN information_schema.tables USING (table_schema, table_name)
-    WHERE table_schema = current_schema() AND table_type = 'BASE TABLE'
-    AND column_name = 'device' AND table_name NOT IN ('devices', 'records') ORDER BY 1"""
+# of the catalogue, which names also those that this user may not read: none is left out unsaid
+_TABLES = """SELECT relname::text FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid
+    WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r' AND attname = 'device'
+    AND relname NOT IN ('devices', 'records') ORDER BY 1"""
+_ONLY_READS = """SELECT current_setting('default_transaction_read_only') = 'on'
+    AND NOT pg_is_in_recovery()"""
 # appended as a flush's are; whoever merges folds them
 _PRESENCE = b"""INSERT INTO presence_deltas (stream, bucket, grp, cls, slots)
     SELECT stream, bucket, grp, %s, slots FROM held_presence WHERE device = %s"""
@@ -37,6 +43,7 @@ class PostgresSession(PostgresReader):
         with self.reading() as db:
             db.execute("BEGIN")
             try:
+                self._refuse_who_reads(db)
                 # flushes share this lock: those that run end first, the next ones wait
                 db.execute("SELECT pg_advisory_xact_lock(%s, %s)", (schema.LOCKS, schema.MEMBERS))
                 db.execute("SELECT pg_advisory_xact_lock(%s, %s)", (schema.LOCKS, schema.MERGING))
@@ -48,6 +55,11 @@ class PostgresSession(PostgresReader):
                 if not db.closed:
                     db.execute("ROLLBACK")
                 raise
+
+    def _refuse_who_reads(self, db: psycopg.Connection[Any]) -> None:
+        """Raise StoreError where this user's sessions are read-only: waiting would help nobody."""
+        if db.execute(_ONLY_READS).fetchone() == (True,):
+            raise StoreError(self.where, "refuses us (this user only reads)", RIGHTS)
 
     def rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
         """Return the rows of a statement with ? in the place of values."""

@@ -1,0 +1,40 @@
+-- Logins for colleagues who change the store by commands, beside the operator's, who owns the tables (docs/administration.md):
+--   psql "dbname=fleet" -v login=ldp_alice -v role=installer -f postgres-roles.sql
+-- role: installer: `devices` list, groups, enrol, group, import, export, invite, expire, revoke, reinstate;
+--       privacy-officer: `devices` list, groups, erase, quarantine, expire, revoke, reinstate; `streams` retire, reinstate;
+--       `plan` show, hold, release; `audit`.
+--       Neither reads a figure. Who only reads: postgres-readonly.sql
+-- It may be run again, and must be after a restore, and an upgrade that adds tables. The password is set apart: \password ldp_alice
+\set ON_ERROR_STOP on
+SELECT :'role' = 'installer' AS installs, :'role' = 'privacy-officer' AS erases \gset
+SELECT format('CREATE ROLE %I LOGIN', :'login')
+WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = :'login') \gexec
+BEGIN;
+ALTER ROLE :"login" NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION CONNECTION LIMIT 10;
+REVOKE ALL ON ALL TABLES IN SCHEMA public FROM :"login";
+REVOKE CREATE ON SCHEMA public FROM :"login";
+GRANT USAGE ON SCHEMA public TO :"login";
+GRANT SELECT ON edge_ldp_schema, facts, devices, groups TO :"login";
+GRANT SELECT, INSERT ON audit TO :"login";  -- in which each change leaves who made it
+\if :installs
+GRANT SELECT, UPDATE ON enrolled TO :"login";
+GRANT INSERT ON devices, groups TO :"login";
+GRANT UPDATE (grp, revoked_s) ON devices TO :"login";
+\elif :erases
+GRANT SELECT ON plans, looks TO :"login";
+GRANT INSERT, UPDATE, DELETE ON facts TO :"login";  -- who was erased; which plan is held, which stream retired
+GRANT UPDATE (state, software, refusals, health, ages, grp, cls, seen_s, enrolled_s, revoked_s, held_s, cleared_s)
+    ON devices TO :"login";
+GRANT UPDATE (command) ON audit TO :"login";
+GRANT UPDATE (device) ON period_sums TO :"login";
+GRANT UPDATE (record) ON records TO :"login";
+-- whose reports are in a count, not what they are
+SELECT format('GRANT SELECT (stream, epoch, grp, cls, bucket, reporters), UPDATE (reporters) ON %I TO %I', name, :'login')
+FROM unnest('{counts,count_deltas,sums}'::text[]) AS name \gexec
+SELECT format('GRANT SELECT, DELETE ON public.%I TO %I', table_name, :'login') FROM information_schema.columns
+WHERE table_schema = 'public' AND column_name = 'device' AND table_name <> 'devices' \gexec
+\else
+\warn 'role: expected installer or privacy-officer'
+SELECT 1 / 0;
+\endif
+COMMIT;
