@@ -10,10 +10,10 @@ is shown; they are only widened to hold it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from math import floor, log10
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -29,46 +29,17 @@ from edge_ldp.sums import CodeCounts, quantile_band, range_band, surveys_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
     from edge_ldp import Mechanism
     from edge_ldp.estimate import Density
     from edge_ldp.sums import Band
-
-    Floats = NDArray[np.float64]
 
 SHARES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 CELLS = 1024  # of a density from several kinds of surveys, at most
 BANDS = "bands of unbiased shares"
 FEW = 1000  # reports: fewer say little of a density
 FEW_REPORTS = "fewer than 1,000 survey reports: the shape is mostly the estimator's"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class CentredBand:
-    """Intervals, one an entry; `centre` is what is shown, and inside."""
-
-    low: Floats
-    centre: Floats
-    high: Floats
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Curve:
-    """A density, and 95 % bands around its cells and around what was asked of it.
-
-    Each interval holds with at least 95 % whatever the density is, not all of them at once. A
-    single cell's is wide: noise cannot tell it from its neighbours. `method`: how, in words.
-    `quantiles`: of the shares asked for; `ranges`: the share of values v with lo ≤ v < hi for each
-    (lo, hi).
-    """
-
-    density: Density
-    cells: CentredBand
-    quantiles: CentredBand
-    method: str
-    asked: CurveQuestion
-    ranges: tuple[CentredBand, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +90,18 @@ class RangeRow(AnswerPart, frozen=True, kw_only=True):
     share_high: Share
 
 
+class Curve(NamedTuple):
+    """A density and what was asked of it, with 95 % bands around all of these.
+
+    Each interval holds with at least 95 % whatever the density is, not all of them at once. A
+    single cell's is wide: noise cannot tell it from its neighbours.
+    """
+
+    density: ShownDensity | None = None
+    quantiles: Sequence[QuantileRow] = ()
+    ranges: Sequence[RangeRow] = ()
+
+
 def curve_of(
     counts: Mapping[Mechanism, Sequence[Any]],
     *,
@@ -137,20 +120,31 @@ def curve_of(
         surveys = surveys_of(parts)
     except ParameterError as exc:  # they are a store's, not a caller's: damage
         raise CountsError(f"not {exc.expected}") from exc
-    shown, method = _likeliest(counts, parts, rng)
-    if sum(float(np.sum(part.counts)) for part in parts) < FEW:
-        shown = replace(shown, warnings=(*shown.warnings, FEW_REPORTS))
-    quantiles = [shown.quantile(share) for share in asked.shares]
-    asked = replace(asked, ranges=(*asked.ranges, *even_ranges(shown, asked.bins)))
+    found, method = _likeliest(counts, parts, rng)
+    is_few = sum(float(np.sum(part.counts)) for part in parts) < FEW
+    edges, quantiles = found.edges, [found.quantile(share) for share in asked.shares]
+    cells = _around(found.probabilities, range_band(surveys, edges[:-1], edges[1:]))
+    probabilities, low, high = map(list, zip(*cells, strict=True))
+    of_quantiles = _around(quantiles, quantile_band(surveys, asked.shares))
     return Curve(
-        density=shown,
-        cells=_around(range_band(surveys, shown.edges[:-1], shown.edges[1:]), shown.probabilities),
-        quantiles=_around(quantile_band(surveys, asked.shares), quantiles),
-        method=method,
-        asked=asked,
-        ranges=tuple(
-            _around(range_band(surveys, lo, hi), [shown.range(lo, hi)]) for lo, hi in asked.ranges
+        ShownDensity.of(
+            found,
+            edges=edges.tolist(),
+            probabilities=probabilities,
+            low=low,
+            high=high,
+            method=method,
+            warnings=[*found.warnings, *[FEW_REPORTS] * is_few],
         ),
+        [
+            QuantileRow(share=share, value=value, low=low, high=high)
+            for share, (value, low, high) in zip(asked.shares, of_quantiles, strict=True)
+        ],
+        [
+            RangeRow(low=lo, high=hi, share=share, share_low=low, share_high=high)
+            for lo, hi in (*asked.ranges, *even_ranges(found, asked.bins))
+            for share, low, high in _around([found.range(lo, hi)], range_band(surveys, lo, hi))
+        ],
     )
 
 
@@ -172,47 +166,6 @@ def even_ranges(density: Density, count: int) -> list[tuple[float, float]]:
         if ends[-1] < end < last:
             ends.append(end)
     return list(pairwise([*ends, last]))
-
-
-def shown_density(curve: Curve | None) -> ShownDensity | None:
-    """Return a curve's density with its bands, or None without surveys."""
-    if curve is None:
-        return None
-    density = curve.density
-    return ShownDensity.of(
-        density,
-        edges=density.edges.tolist(),
-        probabilities=density.probabilities.tolist(),
-        low=curve.cells.low.tolist(),
-        high=curve.cells.high.tolist(),
-        method=curve.method,
-        warnings=list(density.warnings),
-    )
-
-
-def quantile_rows(curve: Curve | None) -> list[QuantileRow]:
-    """Return the quantiles that were asked for, with their intervals."""
-    if curve is None:
-        return []
-    found = (curve.quantiles.centre, curve.quantiles.low, curve.quantiles.high)
-    rows = zip(curve.asked.shares, *(column.tolist() for column in found), strict=True)
-    return [QuantileRow(share=p, value=at, low=low, high=high) for p, at, low, high in rows]
-
-
-def range_rows(curve: Curve | None) -> list[RangeRow]:
-    """Return the shares of the ranges that were asked for, with their intervals."""
-    if curve is None:
-        return []
-    return [
-        RangeRow(
-            low=low,
-            high=high,
-            share=float(band.centre[0]),
-            share_low=float(band.low[0]),
-            share_high=float(band.high[0]),
-        )
-        for (low, high), band in zip(curve.asked.ranges, curve.ranges, strict=True)
-    ]
 
 
 def _likeliest(
@@ -244,7 +197,10 @@ def _surveys(counts: Mapping[Mechanism, Sequence[Any]]) -> list[CodeCounts]:
     return parts
 
 
-def _around(ends: Band, shown: ArrayLike) -> CentredBand:
-    """Return the band, widened to what is shown where that lies outside."""
-    centre = np.asarray(shown, np.float64)
-    return CentredBand(np.minimum(ends.low, centre), centre, np.maximum(ends.high, centre))
+def _around(shown: ArrayLike, ends: Band) -> list[list[float]]:
+    """Return what is shown, an entry each, between the ends of a band widened to hold it."""
+    at = np.asarray(shown, np.float64)
+    rows: list[list[float]] = np.transpose(
+        [at, np.minimum(ends.low, at), np.maximum(ends.high, at)]
+    ).tolist()
+    return rows

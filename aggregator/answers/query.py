@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from aggregator.counting.classes import Weights
     from aggregator.counting.tally import CountRows
     from aggregator.store.rows import ReportSum
-    from edge_ldp.estimate import Density
     from edge_ldp.protocol.plan import Plan
     from edge_ldp.sums import MeanEstimate
 
@@ -142,11 +141,6 @@ class Answer:
     leaves_few: bool = False
     untold: float = 0.0
     cell: Reported = field(default_factory=Reported)
-
-    @property
-    def density(self) -> Density | None:
-        """The density, or None without surveys."""
-        return None if self.curve is None else self.curve.density
 
 
 def part_of(stream: StreamTable, by: Grouping, begin: int) -> Callable[[int], tuple[int, bool]]:

@@ -9,12 +9,10 @@ from msgspec import field
 from msgspec.structs import asdict
 
 from aggregator.answers.curves import (
+    Curve,
     QuantileRow,
     RangeRow,
     ShownDensity,
-    quantile_rows,
-    range_rows,
-    shown_density,
 )
 from aggregator.answers.parts import AnswerPart, InUnit, Iso, Kwh, Reports, Seconds, Share, Span
 from aggregator.answers.plan_view import PlanTerms, plan_terms
@@ -145,7 +143,7 @@ def query_answer(  # noqa: PLR0913 (what is known)
     first, last = answer.first_bucket, answer.last_bucket
     from_s = None if first is None else first * stream.bucket_s
     to_s = None if last is None else (last + 1) * stream.bucket_s
-    told = None if answer.whole.withheld else facts.records
+    told, curve = None if answer.whole.withheld else facts.records, answer.curve or Curve()
     better = mode or narrower_mode([answer.whole], sums)
     return QueryAnswer.of(
         answer,
@@ -158,9 +156,9 @@ def query_answer(  # noqa: PLR0913 (what is known)
         from_=iso(from_s, zone),
         to=iso(to_s, zone),
         groups=list(answer.groups),
-        density=shown_density(answer.curve),
-        quantiles=quantile_rows(answer.curve),
-        ranges=range_rows(answer.curve),
+        density=curve.density,
+        quantiles=list(curve.quantiles),
+        ranges=list(curve.ranges),
         theta=plan_terms(facts.plans, revisions),
         counts=AllTimeCounts(
             **{
