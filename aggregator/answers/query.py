@@ -220,8 +220,9 @@ def answer(
         within=_epochs(facts, within, within.bucket >= begin) if facts.within else (),
         whole=every,
     )
+    # what schedules that walk badly add to intervals (AGG-31)
     effect = effect_of(facts.rows.whose[since], facts.rows.count[since])
-    wider = partial(_wider, effect=effect, ceiling=ceiling)
+    wider = partial(widened, effect=effect, ceiling=ceiling)
     # the groups of few devices are withheld, but the whole is of all
     beside = np.array([*(facts.beside or ())], np.int64)
     others = by.of_all(stream, beside), beside >= begin
@@ -232,7 +233,7 @@ def answer(
         for name, part in zip(named, parts, strict=True)
     ]
     few = withheld(cells, facts.least)
-    means = map(wider, found.strata, epochs)
+    means = [mean and wider(mean, own) for mean, own in zip(found.strata, epochs, strict=True)]
     groups = [
         GroupFigures(
             **asdict(WITHHELD if at in few else _figures(stream, facts, mean, part)),
@@ -241,7 +242,7 @@ def answer(
         )
         for at, (name, mean, part) in enumerate(zip(named, means, parts, strict=True))
     ]
-    whole = wider(found.whole, every)
+    whole = found.whole and wider(found.whole, every)
     all_of_it = joined(cells)
     is_told = is_crowd(all_of_it, facts.least)
     # surveys begin before stream reports do
@@ -316,13 +317,6 @@ def first_streamed(plans: Mapping[int, Plan], rows: CountRows) -> int:
         if (mine := (rows.epoch == epoch) & (rows.code < plan.stream_mechanism.code_count)).any()
     ]
     return min(firsts, default=0)
-
-
-def _wider(
-    mean: MeanEstimate | None, epochs: Sequence[Epoch], *, effect: float, ceiling: int
-) -> MeanEstimate | None:
-    """Return the mean with what schedules that walk badly add to its interval (AGG-31)."""
-    return None if mean is None else widened(mean, epochs, effect=effect, ceiling=ceiling)
 
 
 def _epochs(facts: Facts, rows: CountRows, chosen: Flags) -> list[Epoch]:

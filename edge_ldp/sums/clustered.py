@@ -23,13 +23,8 @@ from edge_ldp.sums.functionals import design_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
-    from edge_ldp.mechanisms import Mechanism
     from edge_ldp.sums.counted import Epoch
     from edge_ldp.sums.means import MeanEstimate
-
-    Floats = NDArray[np.float64]
 
 
 def widened(
@@ -56,20 +51,14 @@ def _most(found: MeanEstimate, epochs: Sequence[Epoch], low: int, ceiling: int, 
     """Return the upper end of the values' variance."""
     middle = float(np.clip((low + ceiling) / 2, found.low, found.high))
     most = max(0.0, (middle - low) * (ceiling - middle))
-    counts: dict[Mechanism, Floats] = {}
-    for epoch in epochs:
-        survey = epoch.survey
-        if np.any(surveys := survey.checked()):
-            counts[survey.mechanism] = counts.get(survey.mechanism, 0.0) + surveys
-    whole = [mechanism for mechanism in counts if (mechanism.low, mechanism.high) == (low, ceiling)]
-    if not whole:
-        return most
-    total = sum(counts[mechanism].sum() for mechanism in whole)
-    upper = 0.0
-    for mechanism in whole:
-        design = design_of(mechanism)
-        widths = np.diff(design.edges)
-        squares = (design.centres - found.mean) ** 2 + (widths**2 - 1) / 12
-        one = estimate(design.weights(squares), design.law, counts[mechanism])
-        upper += float(counts[mechanism].sum() / total) * (one.value + z * one.se)
-    return float(np.clip(upper, 0.0, most))
+    value = square = total = 0.0  # epochs are independent
+    for survey in (epoch.survey for epoch in epochs):
+        mechanism, counts = survey.mechanism, survey.checked()
+        if (mechanism.low, mechanism.high) == (low, ceiling) and counts.any():
+            design = design_of(mechanism)
+            squares = (design.centres - found.mean) ** 2 + (np.diff(design.edges) ** 2 - 1) / 12
+            one = estimate(design.weights(squares), design.law, counts)
+            total += one.n
+            value += one.n * one.value
+            square += (one.n * one.se) ** 2
+    return float(np.clip((value + z * square**0.5) / total, 0.0, most)) if total else most

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from edge_ldp.sums.modes import ModeChoice
-
 EXIT_USAGE = 2
 PICTURES = (".png", ".svg")
 GROUP = 30
@@ -60,25 +58,18 @@ def main(argv: Sequence[str]) -> int:
 
 def forecast_view(args: argparse.Namespace) -> dict[str, object]:
     """Return what --json prints; raises EdgeLdpError, OSError."""
-    study, modes, _ = _study(args)
-    return _view(args, study, modes)
+    return _view(_study(args), only_sums=args.mode == "sums")
 
 
-def _view(
-    args: argparse.Namespace, study: ForecastStudy, modes: Sequence[Sequence[ModeChoice]]
-) -> dict[str, object]:
+def _view(study: ForecastStudy, *, only_sums: bool) -> dict[str, object]:
     told = [
         {"homes": each.fleet.homes, "choices": modes_view(one)}
-        for each, one in zip(study.by_homes, modes, strict=False)
+        for each, one in zip(study.by_homes, study.modes, strict=False)
     ]
-    view = {} if args.mode == "sums" else study_view(study)
-    return view | ({"modes": told} if modes else {})
+    return ({} if only_sums else study_view(study)) | ({"modes": told} if told else {})
 
 
-def _study(
-    args: argparse.Namespace,
-) -> tuple[ForecastStudy, list[Sequence[ModeChoice]], list[Forecast]]:
-    """Return the forecasts, which mode is better for each, and those of a picture's curve."""
+def _study(args: argparse.Namespace) -> ForecastStudy:
     if args.picture is not None and args.picture.suffix not in PICTURES:
         raise ParameterError("--picture", f"a file that ends with one of {', '.join(PICTURES)}")
     law = _law(args)
@@ -88,29 +79,27 @@ def _study(
     counts = sorted({*CURVE, *args.homes}) if args.picture is not None else []
     curve = [replace(fleets[0], homes=homes, group=None) for homes in counts]
     found = iter(_all([*fleets, *others, *curve], law, args.horizon))
-    study = ForecastStudy(
-        law,
-        args.unit,
-        [next(found) for _ in fleets],
-        [next(found) for _ in others],
-    )
-    modes: list[Sequence[ModeChoice]] = []
-    if args.mode != "local":
-        modes = [choices(each, law, questions) for each in study.by_homes]
-    return study, modes, list(found)
+    by_homes = [next(found) for _ in fleets]
+    modes = [choices(each, law, questions) for each in by_homes if args.mode != "local"]
+    splits_of = [next(found) for _ in others]
+    return ForecastStudy(law, args.unit, by_homes, splits_of, modes, list(found))
 
 
 def _forecast(args: argparse.Namespace) -> None:
-    study, modes, curve = _study(args)
+    study, only_sums = _study(args), args.mode == "sums"
     if args.picture is not None:
-        _draw(study, curve, modes, args.picture)
+        drawn = BytesIO()  # the file is written once the picture is whole
+        picture = import_module("edge_ldp.sums.picture")
+        picture.draw_forecast(study, drawn, args.picture.suffix[1:])
+        args.picture.write_bytes(drawn.getvalue())
     if args.json:
-        sys.stdout.write(json.dumps(_view(args, study, modes)) + "\n")
+        sys.stdout.write(json.dumps(_view(study, only_sums=only_sums)) + "\n")
         return
-    parts = [] if args.mode == "sums" else [study_text(study)]
-    for each, one in zip(study.by_homes, modes, strict=False):
-        head = f"{each.fleet.homes:,} homes, {each.fleet.days} days; " if len(modes) > 1 else ""
-        parts.append(head + modes_text(one, only_sums=args.mode == "sums"))
+    parts = [] if only_sums else [study_text(study)]
+    for each, one in zip(study.by_homes, study.modes, strict=False):
+        several = len(study.modes) > 1
+        head = f"{each.fleet.homes:,} homes, {each.fleet.days} days; " if several else ""
+        parts.append(head + modes_text(one, only_sums=only_sums))
     sys.stdout.write("\n".join(parts))
 
 
@@ -190,20 +179,6 @@ def _column(rows: Iterable[list[str]], path: str, column: str) -> list[float]:
             except (IndexError, ValueError) as exc:
                 raise ParameterError(f"{path}:{line}, {column}", "a number") from exc
     return found
-
-
-def _draw(
-    study: ForecastStudy,
-    curve: Sequence[Forecast],
-    modes: Sequence[Sequence[ModeChoice]],
-    path: Path,
-) -> None:
-    """Write the picture once it is whole."""
-    drawn = BytesIO()
-    import_module("edge_ldp.sums.picture").draw_forecast(
-        study, curve, drawn, path.suffix[1:], modes[0] if len(modes) == 1 else ()
-    )
-    path.write_bytes(drawn.getvalue())
 
 
 def _fail(reason: str) -> int:

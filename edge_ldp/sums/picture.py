@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from edge_ldp.sums.forecast import Forecast
     from edge_ldp.sums.modes import ModeChoice
     from edge_ldp.sums.text import ForecastStudy
 
@@ -26,21 +25,13 @@ DPI = 160
 _TICKS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500)
 
 
-def draw_forecast(
-    study: ForecastStudy,
-    curve: Sequence[Forecast],
-    file: BinaryIO,
-    kind: str,
-    modes: Sequence[ModeChoice] = (),
-) -> None:
-    """Write the picture as `kind` ("png", "svg"); `curve`: forecasts by rising numbers of homes.
-
-    `modes`: which of them answers what, in a panel of its own where there are any.
-    """
+def draw_forecast(study: ForecastStudy, file: BinaryIO, kind: str) -> None:
+    """Write the picture as `kind` ("png", "svg"); one number of homes has a panel of modes."""
+    modes = study.modes[0] if len(study.modes) == 1 else ()
     panels = 1 + (len(study.splits) > 1) + bool(modes)
     figure = Figure(figsize=(6 * panels, 4.8), dpi=DPI, facecolor="white", layout="constrained")
     axes = figure.subplots(1, panels, squeeze=False)[0]
-    _homes(axes[0], curve, study)
+    _homes(axes[0], study)
     if len(study.splits) > 1:
         _splits(axes[1], study)
     if modes:
@@ -51,9 +42,9 @@ def draw_forecast(
     figure.savefig(file, format=kind)
 
 
-def _homes(axes: Axes, curve: Sequence[Forecast], study: ForecastStudy) -> None:
+def _homes(axes: Axes, study: ForecastStudy) -> None:
     axes.set_title("95 % interval of the mean, ± % of the mean", loc="left", fontsize=11)
-    first = study.by_homes[0]
+    first, curve = study.by_homes[0], study.curve
     homes = [found.fleet.homes for found in curve]
     for name in (row.horizon for row in first.rows if row.horizon in TITLES):
         found = [

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from edge_ldp.sums.forecast import Fleet, Forecast, ForecastRow
     from edge_ldp.sums.law import Law
+    from edge_ldp.sums.modes import ModeChoice
 
 TITLES = {"whole": "whole run", "week": "week", "day": "day", "hour-of-day": "hour of day"}
 _FINE = 9.95  # per cent: below, one decimal is shown
@@ -19,12 +20,18 @@ _WHOLE = 100  # above, no decimals are shown
 
 
 class ForecastStudy(NamedTuple):
-    """What the command found: the fleet by numbers of homes, and its window's ε split otherwise."""
+    """What the command found: the fleet by numbers of homes, and its window's ε split otherwise.
+
+    `modes`: which is better for each number of homes, none with one mode alone; `curve`: forecasts
+    by rising numbers of homes, for a picture.
+    """
 
     law: Law
     unit: str
     by_homes: Sequence[Forecast]
     splits: Sequence[Forecast]
+    modes: Sequence[Sequence[ModeChoice]] = ()
+    curve: Sequence[Forecast] = ()
 
 
 def study_text(study: ForecastStudy) -> str:

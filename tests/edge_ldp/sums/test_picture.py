@@ -54,7 +54,8 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> Draw:
         forecasts: Sequence[Forecast] | None = None,
         modes: Sequence[ModeChoice] = (),
     ) -> Figure:
-        draw_forecast(study, curve() if forecasts is None else forecasts, BytesIO(), "png", modes)
+        shown = curve() if forecasts is None else forecasts
+        draw_forecast(study._replace(curve=shown, modes=[modes][: len(modes)]), BytesIO(), "png")
         return saved.pop()
 
     return drawn_of
