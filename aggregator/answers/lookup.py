@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from aggregator.answers.crowds import supposed
 from aggregator.answers.fleet.completeness import DeviceAccount, Sums, stream_name
 from aggregator.answers.query import WHOLE, Facts, first_streamed, part_of
-from aggregator.counting.classes import Weights, unweighted
+from aggregator.counting.classes import Weights
 from aggregator.counting.reporters import NOBODY
 from aggregator.counting.retention import SUMMED, spans
 from aggregator.counting.tally import exact_sum
@@ -109,21 +110,6 @@ def _group_name(reader: Reader, group: int) -> str:
     return next(name for name, number in reader.groups().items() if number == group)
 
 
-class PlannedCounts(NamedTuple):
-    """A stream's plans by epoch, counts under them, and (bucket, device-slots) of their range.
-
-    `beside`: who else reported, by bucket; None: all are asked for. `weights`: what reports stand
-    for; `within`: the counts of all, if `rows` are a group's.
-    """
-
-    plans: Mapping[int, Plan]
-    rows: CountRows
-    presence: NDArray[np.int64]
-    beside: Mapping[int, bytes] | None = None
-    weights: Weights = unweighted()
-    within: CountRows | None = None
-
-
 def read_counted(  # noqa: PLR0913, PLR0917 (what is asked for)
     reader: Reader,
     stream: StreamTable,
@@ -132,8 +118,8 @@ def read_counted(  # noqa: PLR0913, PLR0917 (what is asked for)
     group: int | None = None,
     by: Grouping = WHOLE,
     *,
-    every: PlannedCounts | None = None,
-) -> PlannedCounts:
+    every: Facts | None = None,
+) -> Facts:
     """Return the counts of a stream in the buckets first..last, of all or of one group.
 
     Counts are added up as far as an answer grouped `by` allows, a fraction of the work for a year.
@@ -146,15 +132,14 @@ def read_counted(  # noqa: PLR0913, PLR0917 (what is asked for)
     within = every.rows if every else None
     if group is not None and within is None:
         within = reader.summed(stream.id, first, last, None, part_of(stream, WHOLE, begin))
-    return PlannedCounts(
+    weights = every and every.weights
+    return Facts(
         plans,
         rows,
         read_presence(reader, stream, first, last, group),
-        read_beside(reader, stream, first, last, group),
-        every.weights
-        if every
-        else read_weights(reader, stream, within or rows, max(first, begin), last),
-        within,
+        beside=read_beside(reader, stream, first, last, group),
+        weights=weights or read_weights(reader, stream, within or rows, max(first, begin), last),
+        within=within,
     )
 
 
@@ -209,16 +194,16 @@ def read_facts(
     config: AggregatorConfig,
     stream: StreamTable,
     group: int | None,
-    counted: PlannedCounts,
+    counted: Facts,
 ) -> Facts:
-    """Return what was counted of a stream and a group (None: of all), and of which devices.
+    """Return the counts of a stream and a group (None: of all) with what is known of its devices.
 
     Devices are of the group that they are in now, counts of the one they were in then.
     """
     length = stream.bucket_slots
     mine = _records(reader, stream, group)
-    return Facts(
-        **counted._asdict(),
+    return replace(
+        counted,
         spans=_spans(mine, length),
         enrolled=_enrolled(reader, config, group),
         least=config.query.min_devices,

@@ -60,14 +60,14 @@ class Facts:
     reports; `enrolled`: devices that may report; `least`: figures of fewer devices are withheld
     (AGG-13); `beside`: who reported, by bucket, of devices that a group leaves out; `records`:
     theirs that are in; `weights`: what reports stand for; `within`: the counts of all devices,
-    where `rows` are a group's.
+    where `rows` are a group's. Without `spans` and what follows of devices it is of counts alone.
     """
 
     plans: Mapping[int, Plan]
     rows: CountRows
     presence: Ints
-    spans: Ints
-    enrolled: int
+    spans: Ints = field(default_factory=lambda: np.zeros((0, 2), np.int64))
+    enrolled: int = 0
     least: int = 1
     beside: Mapping[int, bytes] | None = None
     records: Sequence[ReportSum] = ()

@@ -26,7 +26,6 @@ from aggregator.answers.load_lookup import read_load_curve
 from aggregator.answers.local_time import GROUPINGS, LENGTHS, Grouping
 from aggregator.answers.lookup import (
     LAST_BUCKET,
-    PlannedCounts,
     read_beside,
     read_facts,
     read_plans,
@@ -34,7 +33,7 @@ from aggregator.answers.lookup import (
     read_revisions,
     read_weights,
 )
-from aggregator.answers.query import answer, curve_shown, first_streamed
+from aggregator.answers.query import Facts, answer, curve_shown, first_streamed
 from aggregator.answers.query_answer import query_answer, query_text
 from aggregator.archive.directory import read_about
 from aggregator.archive.files import Compacted, compact
@@ -319,13 +318,13 @@ def _answer(  # noqa: PLR0913, PLR0917 (what was counted, of whom, and who asks)
         kept = {bucket: less(who, without) for bucket, who in kept.items()}
         beside = beside and {bucket: less(who, without) for bucket, who in beside.items()}
     plans = read_plans(reader, stream)
-    counted = PlannedCounts(
+    counted = Facts(
         plans,
         replace(rows_of(tally, stream.id, first, last), reporters=kept),
         read_presence(reader, stream, first, last, group),
-        beside,
-        read_weights(reader, stream, every, first_streamed(plans, every), last),
-        None if group is None else every,
+        beside=beside,
+        weights=read_weights(reader, stream, every, first_streamed(plans, every), last),
+        within=None if group is None else every,
     )
     facts = read_facts(reader, config, stream, group, counted)
     zone = find_zone(args, config)
