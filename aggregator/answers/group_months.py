@@ -78,7 +78,20 @@ def _means(
 ) -> dict[str, GroupMean]:
     """Return a stream's mean of each group that may be told."""
     of_reports = _of_reports(reader, config, stream, groups.values(), span)
-    of_sums = [_of_sums(reader, stream, group, span) for group in groups.values()]
+    from_s, to_s = span
+    of_sums = [
+        read_sums_answer(
+            reader,
+            stream,
+            since_s=from_s,
+            until_s=to_s,
+            group=group,
+            least=1,  # however few they are
+            enrolled=reader.may_report(group),
+            zone=UTC,
+        )
+        for group in groups.values()
+    ]
     least, found = max(LEAST, config.query.min_devices), {}
     few = withheld([one.cell for one in of_reports], least)
     few_sums = _few_homes(of_sums, least)
@@ -108,22 +121,6 @@ def _of_reports(
         counted = read_counted(reader, stream, first, last, group, every=every)
         found.append(answer(stream, read_facts(reader, config, stream, group, counted)))
     return found
-
-
-def _of_sums(
-    reader: Reader, stream: StreamTable, group: int, span: tuple[int, int]
-) -> SumsAnswer | None:
-    """Return what homes' sums of a group say, however few they are."""
-    return read_sums_answer(
-        reader,
-        stream,
-        since_s=span[0],
-        until_s=span[1],
-        group=group,
-        least=1,
-        enrolled=reader.may_report(group),
-        zone=UTC,
-    )
 
 
 def _few_homes(found: Iterable[SumsAnswer | None], least: int) -> set[int]:

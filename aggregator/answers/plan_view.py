@@ -203,11 +203,10 @@ def look_of(revision: Revision) -> Look:
 
 def whole_plan(plan: Plan, revision: Revision | None) -> WholePlan:
     """Return a plan as `plan show` has it."""
-    return WholePlan(
-        **asdict(_terms(plan, revision if revision and revision.epoch == plan.epoch else None)),
-        expires_s=plan.expires_s,
-        certificate=plan.certificate,
-        store=plan.store,
+    terms = _terms(plan, revision if revision and revision.epoch == plan.epoch else None)
+    return WholePlan.of(
+        plan,
+        **asdict(terms),
         stream_mechanism=str(plan.stream_mechanism.to_plan()["mechanism"]),
         survey_mechanism=str(plan.survey_mechanism.to_plan()["mechanism"]),
     )

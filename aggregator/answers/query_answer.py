@@ -243,7 +243,11 @@ def _spread_lines(view: QueryAnswer) -> list[str]:
     """Return how values are spread, which reports alone tell."""
     lines = []
     if view.density is not None and view.quantiles:
-        lines += ["", _quantile_table(view.unit, view.quantiles)]
+        cells = (
+            [f"{row.share * 100:g} %", *(figure(one) for one in (row.value, row.low, row.high))]
+            for row in view.quantiles
+        )
+        lines += ["", text_table(["share below", view.unit, "95 % from", "to"], cells)]
         lines.append(f"from {view.density.n:,} reports: {view.density.method}")
         lines += [f"warning: {warning}" for warning in view.density.warnings]
         lines.append("")
@@ -275,15 +279,6 @@ def _figures_table(view: QueryAnswer) -> str:
             "-" if row.n is None or row.surveys is None else f"{row.n + row.surveys:,}",
         ]
         for name, row in rows
-    )
-    return text_table(head, cells)
-
-
-def _quantile_table(unit: str, rows: Sequence[QuantileRow]) -> str:
-    head = ["share below", unit, "95 % from", "to"]
-    cells = (
-        [f"{row.share * 100:g} %", *(figure(one) for one in (row.value, row.low, row.high))]
-        for row in rows
     )
     return text_table(head, cells)
 

@@ -190,7 +190,8 @@ def account_answer(
     What is violated, and the sums, are of all rows. `least`: of how many devices figures are.
     """
     rows = list(rows)
-    violations = [*_wrong_rows(rows), *_wrong_sums(rows, sums)]
+    counts = [_stream_sums(rows, stream, one) for stream, one in sorted(sums.items())]
+    violations = [*_wrong_rows(rows), *_wrong_sums(rows, counts)]
     devices = [(row, told) for row in rows if is_shown(told := _row(row, least))]
     chosen = {row.device for row, _ in devices}
     others = {row.device for row in rows} - chosen
@@ -205,16 +206,7 @@ def account_answer(
         exact=least <= 1,
         devices=[told for _, told in devices],
         totals=AccountTotals(**totals),
-        counts=[
-            StreamSums(
-                stream=stream,
-                counted=_counted(rows, stream),
-                in_counts=one.in_counts,
-                apart=one.held,
-                deleted=_deleted(rows, stream, one),
-            )
-            for stream, one in sorted(sums.items())
-        ],
+        counts=counts,
     )
 
 
@@ -257,14 +249,17 @@ def is_incomplete(view: AccountRow) -> bool:
     return bool(view.pending or view.gaps or lost or view.rejected)
 
 
-def _counted(rows: Iterable[DeviceAccount], stream: str) -> int:
-    return sum(row.record.counted for row in rows if row.stream == stream)
-
-
-def _deleted(rows: Iterable[DeviceAccount], stream: str, sums: Sums) -> int:
-    """Return how many reports retention has deleted: what is missing, where it may delete any."""
-    missing = _counted(rows, stream) - sums.in_counts - sums.held
-    return max(0, missing) if sums.may_forget else 0
+def _stream_sums(rows: Iterable[DeviceAccount], stream: str, sums: Sums) -> StreamSums:
+    """Return a stream's account; what is missing was deleted, where retention may delete any."""
+    counted = sum(row.record.counted for row in rows if row.stream == stream)
+    missing = counted - sums.in_counts - sums.held
+    return StreamSums(
+        stream=stream,
+        counted=counted,
+        in_counts=sums.in_counts,
+        apart=sums.held,
+        deleted=max(0, missing) if sums.may_forget else 0,
+    )
 
 
 def _wrong_rows(rows: Iterable[DeviceAccount]) -> Iterable[str]:
@@ -285,11 +280,10 @@ def _knows_all_settled(record: Record) -> bool:
     return record.next > record.state.highest > 0 and not record.before
 
 
-def _wrong_sums(rows: list[DeviceAccount], sums: Mapping[str, Sums]) -> Iterable[str]:
-    for stream, one in sorted(sums.items()):
-        counted, held = _counted(rows, stream), sum(r.held for r in rows if r.stream == stream)
-        if counted != one.in_counts + one.held + _deleted(rows, stream, one):
-            both = f"{one.in_counts} in the counts and {one.held} kept apart"
-            yield f"{stream}: {counted} counted by the devices' accounts, {both}"
-        if held != one.held:
-            yield f"{stream}: {one.held} kept apart, {held} of devices that are known"
+def _wrong_sums(rows: list[DeviceAccount], counts: Iterable[StreamSums]) -> Iterable[str]:
+    for one in counts:
+        if one.counted != one.in_counts + one.apart + one.deleted:
+            both = f"{one.in_counts} in the counts and {one.apart} kept apart"
+            yield f"{one.stream}: {one.counted} counted by the devices' accounts, {both}"
+        if (held := sum(row.held for row in rows if row.stream == one.stream)) != one.apart:
+            yield f"{one.stream}: {one.apart} kept apart, {held} of devices that are known"

@@ -2,12 +2,13 @@
 
 import json
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from aggregator.answers.group_months import closed_month, group_months, in_doubt
+from aggregator.answers.sums_answer import SumFigures
 from aggregator.main import main
 from aggregator.store.administration.registry import retire_stream
 from aggregator.store.opening import open_reader, open_session
@@ -43,31 +44,28 @@ def months(fleet: Fleet, now_s: int = NOW_S, least: int | None = None) -> dict[s
         return group_months(reader, config, now_s)
 
 
-@dataclass
-class Ends:
-    mean: float | None
-    low: float | None
-    high: float | None
+def ends(mean: float | None, low: float | None, high: float | None) -> SumFigures:
+    return SumFigures(mean=mean, low=low, high=high)
 
 
 @pytest.mark.parametrize(
-    ("ends", "told"),
+    ("found", "told"),
     [
-        (Ends(412.3, 377.0, 447.6), (410, 40)),
-        (Ends(412.3, 412.2, 412.4), (412, 2)),
-        (Ends(-412.3, -912.3, 87.7), (-400, 600)),
-        (Ends(0.0, -9.0, 5.0), (0, 9)),
-        (Ends(1e6, 9e5, 1.2e6), (1_000_000, 200_000)),
-        (Ends(None, None, None), None),
-        (Ends(1.0, None, None), None),
+        (ends(412.3, 377.0, 447.6), (410, 40)),
+        (ends(412.3, 412.2, 412.4), (412, 2)),
+        (ends(-412.3, -912.3, 87.7), (-400, 600)),
+        (ends(0.0, -9.0, 5.0), (0, 9)),
+        (ends(1e6, 9e5, 1.2e6), (1_000_000, 200_000)),
+        (ends(None, None, None), None),
+        (ends(1.0, None, None), None),
     ],
 )
 def test_a_mean_is_rounded_to_what_its_interval_leaves_in_doubt(
-    ends: Ends, told: tuple[int, int] | None
+    found: SumFigures, told: tuple[int, int] | None
 ) -> None:
-    assert in_doubt(ends) == told
-    if told is not None and ends.low is not None and ends.high is not None:
-        assert told[0] - told[1] <= ends.low <= ends.high <= told[0] + told[1]
+    assert in_doubt(found) == told
+    if told is not None and found.low is not None and found.high is not None:
+        assert told[0] - told[1] <= found.low <= found.high <= told[0] + told[1]
 
 
 @pytest.mark.parametrize(
