@@ -15,8 +15,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-from msgspec import convert
-from msgspec.structs import asdict
+from msgspec import convert, structs
 
 from aggregator.answers.crowds import Reported, is_crowd, joined, withheld
 from aggregator.answers.curves import Curve, CurveQuestion, curve_of
@@ -236,7 +235,7 @@ def answer(
     means = [mean and wider(mean, own) for mean, own in zip(found.strata, epochs, strict=True)]
     groups = [
         GroupFigures(
-            **asdict(WITHHELD if at in few else _figures(stream, facts, mean, part)),
+            **structs.asdict(WITHHELD if at in few else _figures(stream, facts, mean, part)),
             group=name,
             at=group_name(name, by.zone),
         )
@@ -285,28 +284,17 @@ def _figures(
     stream: StreamTable, facts: Facts, mean: MeanEstimate | None, present: Ints
 ) -> Figures:
     """Return the figures of a mean, None where there are no reports."""
-    heard = _heard(facts.spans, present[:, 0])
-    device_slots = int(present[:, 1].sum())
-    totals: list[float | None] = [None] * 3
-    if mean is not None:
-        total = mean.total(device_slots)
-        totals = [total.estimate, total.low, total.high]
-    return Figures(
-        devices=heard,
-        missing=max(0, facts.enrolled - heard),
-        device_slots=device_slots,
-        n=mean.n if mean else 0,
-        mean=mean.mean if mean else None,
-        low=mean.low if mean else None,
-        high=mean.high if mean else None,
-        **ends("total", *totals),
-        bias=mean.bias if mean else 0.0,
-        corrected=mean.corrected if mean else False,
-        surveys=mean.surveys if mean else 0,
-        own=mean.own if mean else None,
-        withheld=False,
-        **energies(stream, *totals),
-    )
+    heard, slots = _heard(facts.spans, present[:, 0]), int(present[:, 1].sum())
+    there = {
+        "devices": heard,
+        "missing": max(0, facts.enrolled - heard),
+        "device_slots": slots,
+        "withheld": False,
+    }
+    if mean is None:
+        return structs.replace(WITHHELD, **there, n=0, surveys=0, bias=0.0, corrected=False)
+    total = mean.total(slots)
+    return Figures.of(mean, **there, **ends("total", *total), **energies(stream, *total))
 
 
 def first_streamed(plans: Mapping[int, Plan], rows: CountRows) -> int:

@@ -131,10 +131,11 @@ def _local(question: str, found: Forecast, law: Law) -> ModeRow | None:
         share = (PARTS - 1) / (HOURS - 1)  # squares of widths rise with the number of parts
         half = sqrt(whole.half**2 + share * (hour.half**2 - whole.half**2))
         percent = None if whole.percent is None else half * whole.percent / whole.half
-        return ModeRow("local", half, percent, sent, leak)
-    if name not in by_name:
+    elif name in by_name:
+        half, percent = by_name[name].half, by_name[name].percent
+    else:
         return None
-    return ModeRow("local", by_name[name].half, by_name[name].percent, sent, leak)
+    return ModeRow("local", half, percent, sent, leak)
 
 
 def _sums(question: str, fleet: Fleet, law: Law) -> Iterator[ModeRow]:

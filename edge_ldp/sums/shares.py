@@ -166,7 +166,7 @@ def range_band(
         starts, ends = np.broadcast_arrays(starts, ends)
     if starts.ndim != 1 or starts.shape != ends.shape or not (starts <= ends).all():
         raise ParameterError("first, beyond", "lists of numbers, first <= beyond")
-    z = _z(level, len(surveys.widths))
+    z = -NormalDist().inv_cdf((1 - level) / 2 / len(surveys.widths))
     low, high = np.zeros(starts.shape), np.ones(starts.shape)
     for width in surveys.widths:
         low = np.maximum(low, _end(surveys, starts, ends, width, -z))
@@ -350,7 +350,3 @@ def _widths(kinds: Sequence[Steps], span: int) -> tuple[float, ...]:
         widths.append(wide)
         wide /= 2
     return tuple(widths)
-
-
-def _z(level: float, widths: int) -> float:
-    return -NormalDist().inv_cdf((1 - level) / 2 / widths)
