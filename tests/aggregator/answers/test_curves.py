@@ -156,9 +156,8 @@ def test_values_that_heap_are_in_one_range_and_every_share_is_a_bands() -> None:
     asked = replace(ASKED, bins=5)
     given = {mechanism: [found] for mechanism, found in counts(HEAPED, 40_000, WIDE).items()}
     found = curve_of(given, rng=np.random.default_rng(0), asked=asked)
-    own, bins = found.asked.ranges[:3], found.asked.ranges[3:]
-    assert own == ASKED.ranges
-    assert [low for low, _ in bins[1:]] == [high for _, high in bins[:-1]]
-    shares = [float(band.centre[0]) for band in found.ranges[3:]]
-    assert sum(shares) == pytest.approx(1)
-    assert all(band.low[0] <= band.centre[0] <= band.high[0] for band in found.ranges)
+    own, bins = found.ranges[:3], found.ranges[3:]
+    assert tuple((row.low, row.high) for row in own) == ASKED.ranges
+    assert [row.low for row in bins[1:]] == [row.high for row in bins[:-1]]
+    assert sum(row.share for row in bins) == pytest.approx(1)
+    assert all(row.share_low <= row.share <= row.share_high for row in found.ranges)
