@@ -47,12 +47,17 @@ class CodeCounts:
         return Weighed(self._row("weights", self.weights), self._row("squares", self.squares))
 
     def _row(self, name: str, given: ArrayLike) -> Floats:
-        found: Floats = floats(name, given)
-        if found.shape != (self.mechanism.code_count,):
-            raise ParameterError(name, f"{self.mechanism.code_count} numbers, one a code")
-        if not np.isfinite(found).all() or found.min() < 0:
-            raise ParameterError(name, "finite numbers of at least 0")
-        return found
+        return _numbers(name, given, self.mechanism.code_count)
+
+
+def _numbers(name: str, given: ArrayLike, codes: int) -> Floats:
+    """Return counts or weights by code as floats; raises ParameterError."""
+    found: Floats = floats(name, given)
+    if found.shape != (codes,):
+        raise ParameterError(name, f"{codes} numbers, one a code")
+    if not np.isfinite(found).all() or found.min() < 0:
+        raise ParameterError(name, "finite numbers of at least 0")
+    return found
 
 
 class Weighed(NamedTuple):
@@ -117,11 +122,9 @@ def estimate(weights: Floats, law: Floats, counts: ArrayLike) -> FunctionalEstim
     """
     if weights.shape != ((len(law) if law.ndim == 2 else 0),):  # noqa: PLR2004
         raise ParameterError("weights, law", "a weight a code")
-    c = np.asarray(counts, np.float64)
-    if c.shape != weights.shape or not np.isfinite(c).all() or c.min() < 0 or not c.any():
-        raise ParameterError(
-            "counts", f"{len(weights)} finite numbers of at least 0, some above it"
-        )
+    c = _numbers("counts", counts, len(weights))
+    if not c.any():
+        raise ParameterError("counts", "some above 0")
     return Weighed(c, c).mean(weights, largest_variance(weights, law))
 
 

@@ -133,14 +133,11 @@ def estimate_means(
         for at, part in enumerate(parts)
         if part is not None and part.n and (tail := all_of_it.above(part.thetas)) is not None
     ]
-    pooled = np.array([tail for _, _, tail in sharing])
-    allotted = allot(
-        np.array([part.alone.value for _, part, _ in sharing]),
-        np.array([part.alone.se for _, part, _ in sharing]),
-        np.array([part.usual_se(all_of_it) for _, part, _ in sharing]),
-        np.array([part.mean for _, part, _ in sharing]) + pooled,
-        pooled,
-    )
+    tails = [
+        (part.alone.value, part.alone.se, part.usual_se(all_of_it), part.mean + tail, tail)
+        for _, part, tail in sharing
+    ]
+    allotted = allot(*np.array(tails).reshape(-1, 5).T)
     for index, (at, part, _) in enumerate(sharing):
         own = _Tail(*(float(of[index]) for of in allotted[:4]))
         found[at] = _interval(part, own, z, level)

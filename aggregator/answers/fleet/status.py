@@ -183,11 +183,8 @@ def _age_s(at_s: int, now_s: int, slack_s: float) -> int | None:
 
 def _worker_state(row: BeatRow, now_s: int, late_s: float) -> WorkerState:
     age_s = now_s - row.at_s
-    ages = {
-        name: None if at_s is None else max(0, now_s - at_s)
-        for name, at_s in row.times._asdict().items()
-        if name in WorkerAges.__struct_fields__
-    }
+    since = {name: getattr(row.times, name) for name in WorkerAges.__struct_fields__}
+    ages = {name: None if at_s is None else max(0, now_s - at_s) for name, at_s in since.items()}
     return WorkerState.of(
         row,
         age_s=age_s,
