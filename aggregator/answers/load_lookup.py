@@ -133,10 +133,16 @@ def read_grouping(  # noqa: PLR0913, PLR0917 (what is asked for)
         whole = rolled_up.whole_from(hour)
     warnings = []
     if by in DAYS and any(ahead) and any(bucket < whole for bucket in there):
-        kept, by_these = f"counts before {_time(whole, stream)} are kept by days of UTC", "these"
         if whole == LAST_BUCKET:
-            kept, by_these = f"counts are kept by {stream.bucket_s} s of UTC", "days of UTC"
-        warnings.append(f"{kept}: they are shown by {by_these}")
+            warning = (
+                f"counts are kept by {stream.bucket_s} s of UTC: they are shown by days of UTC"
+            )
+        else:
+            warning = (
+                f"counts before {_time(whole, stream)} are kept by days of UTC: they are shown"
+            )
+            warning += " by these"
+        warnings.append(warning)
     if stream.bucket_s <= HOUR_S and any(one % stream.bucket_s for one in ahead):
         warnings.append(
             f"counts are kept by {stream.bucket_s} s of UTC, within which clocks of {zone} strike: "
