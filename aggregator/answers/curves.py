@@ -200,7 +200,6 @@ def _surveys(counts: Mapping[Mechanism, Sequence[Any]]) -> list[CodeCounts]:
 def _around(shown: ArrayLike, ends: Band) -> list[list[float]]:
     """Return what is shown, an entry each, between the ends of a band widened to hold it."""
     at = np.asarray(shown, np.float64)
-    rows: list[list[float]] = np.transpose(
-        [at, np.minimum(ends.low, at), np.maximum(ends.high, at)]
-    ).tolist()
+    columns = [at, np.minimum(ends.low, at), np.maximum(ends.high, at)]
+    rows: list[list[float]] = np.array(columns).T.tolist()
     return rows
