@@ -6,7 +6,7 @@ import numpy as np
 
 from aggregator.counting.code_sets import watch_mechanism
 from aggregator.counting.frames import Arrival, FrameBatch
-from aggregator.counting.records import Changes, Key, Known, Member, Record, WatchKey
+from aggregator.counting.records import Again, Changes, Key, Known, Member, Record, WatchKey
 from aggregator.counting.refusals import Codes, Rules, StreamRules
 from aggregator.counting.settle import settle, wanted
 from edge_ldp.device import frame
@@ -92,6 +92,14 @@ def test_the_same_frame_twice_in_one_flush_and_in_the_next_counts_once() -> None
     assert again.tally.total == 0
     assert again.records["home", 1].counted == 2
     assert refused(again) == {("duplicate", 1): (1, 2)}
+
+
+def test_what_came_again_whole_adds_to_the_duplicates() -> None:
+    before = known(dict(flush(arrival(1), arrival(1)).records))
+    again = {("home", 1): Again(1, 2, {(1, 0)})}
+    changes = settle(NONE, {}, {}, before, RULES, again)
+    assert changes.records["home", 1].duplicates == 2 + 2
+    assert refused(changes) == {("duplicate", 1): (1, 2)}
 
 
 def test_a_clone_with_other_bytes_is_a_conflict_on_its_device() -> None:

@@ -62,6 +62,8 @@ def test_each_line_of_the_guess_is_the_mean_of_its_share_of_the_bundled_readings
 
 
 def test_the_guess_grows_with_the_range_or_meets_the_mean_given() -> None:
+    assert HOMES_LAW.source == "a guess: 400 Swiss homes in winter"
+    assert homes_law(0, HOMES_CEILING, mean=400).source == f"{HOMES_LAW.source}, scaled"
     assert homes_law(0, 10 * HOMES_CEILING).mean == pytest.approx(10 * HOMES_LAW.mean)
     assert homes_law(-500, HOMES_CEILING - 500).mean == pytest.approx(HOMES_LAW.mean - 500)
     assert homes_law(0, HOMES_CEILING, mean=400).mean == pytest.approx(400)
