@@ -61,6 +61,7 @@ FIRST = 1_700_006_400 // SLOT_S  # 00:00 UTC
 LEVEL, HEAVY, CEILING, THETA = 500, 4, 6000, 4000
 SHARE = (1, 4)
 AT_ONCE = 200  # homes of one flush
+HOURS = Grouping("hour-of-day", UTC)
 CONFIG = """
 fleet = "study"
 [broker]
@@ -74,9 +75,6 @@ unit = "W"
 ceiling = {ceiling}
 epsilon = {epsilon}
 """
-
-
-HOURS = Grouping("hour-of-day", UTC)
 
 
 class Run(NamedTuple):

@@ -14,19 +14,29 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from edge_ldp.sums import Question
+from edge_ldp.threshold.choice import Aim, outlook
 from studies.evaluate.study import Panel, Study, Task, rng
-from studies.evaluate.sums import laws, pipeline
-from studies.evaluate.sums.fleet import cost, fleet_of
-from studies.evaluate.sums.given import HORIZONS, answers_of, possible, run_given
+from studies.evaluate.sums import laws
+from studies.evaluate.sums.fleet import Setting, coded, cost, epochs, fleet_of
+from studies.evaluate.sums.given import HORIZONS, WEEK, Stretch, answers_of, possible, run_given
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from numpy.typing import NDArray
+
+    from edge_ldp import Mechanism
     from studies.evaluate.study import Options, Values
-    from studies.evaluate.sums.fleet import StudiedHomes
-    from studies.evaluate.sums.given import AskedInterval, Stretch
+    from studies.evaluate.sums.fleet import DrawnCodes, StudiedHomes
+    from studies.evaluate.sums.given import AskedInterval
+
+    Floats = NDArray[np.float64]
 
 RUNS = 20  # of a seed
+ENOUGH = 4096  # survey reports
+HORIZON_DAYS = 28
+HYSTERESIS = 0.1
 SEEDS, QUICK_SEEDS = 10, 1
 EPSILONS, QUICK_EPSILONS = (1.0, 2.0, 4.0, 8.0), (1.0, 8.0)
 GIVEN, PIPELINE = "given", "pipeline"
@@ -67,8 +77,55 @@ def _runs(task: Task, fleet: StudiedHomes) -> list[list[Stretch]]:
     """Return the runs that all horizons of a seed are asked of."""
     draws = rng(task)
     if task.figure == PIPELINE:
-        return [pipeline.run_fleet(fleet, draws)]
+        return [run_fleet(fleet, draws)]
     return [run_given(fleet, draws) for _ in range(RUNS)]
+
+
+def run_fleet(fleet: StudiedHomes, draws: np.random.Generator) -> list[Stretch]:
+    """Return one run of the fleet, from its first stream report on.
+
+    At first every report is a survey; once there are enough, θ and the share are chosen as the
+    service does for hours of the day over 28 days, and looked at again after one week, three and
+    seven, by all reports so far.
+    """
+    every = fleet.drawn(draws)
+    when = fleet.times[every.slot]
+    times = int(fleet.times[-1]) + 1
+    per_time = fleet.reports / times
+    first = min(times - 1, int(np.ceil(ENOUGH / per_time)))
+    start = Setting(fleet.stream(fleet.ceiling), fleet.survey, 1.0)
+    begun = every.part(when < first)
+    counts: dict[Mechanism, Floats] = {}
+    _count(counts, start, coded(start, begun.value, draws))
+    aim = Aim(
+        low=fleet.low,
+        ceiling=fleet.ceiling,
+        unit_variance=start.stream.unit_variance,
+        survey=fleet.survey,
+        question=Question(per_time * HORIZON_DAYS * fleet.a_day, fleet.a_day),
+    )
+    setting, stretches = start, list[Stretch]()
+    while first < times:
+        found = outlook(aim, counts, draws)
+        if setting is start or not found.keeps(setting.stream.high, setting.share, HYSTERESIS):
+            best = found.best()
+            setting = Setting(fleet.stream(best.theta), fleet.survey, best.share)
+        weeks = 1 << len(stretches)
+        end = min(times, first + weeks * WEEK * fleet.a_day)
+        reports = every.part((when >= first) & (when < end))
+        codes = coded(setting, reports.value, draws)
+        _count(counts, setting, codes)
+        stretches.append(Stretch(first, end, setting, reports, codes))
+        first = end
+    return stretches
+
+
+def _count(counts: dict[Mechanism, Floats], setting: Setting, codes: DrawnCodes) -> None:
+    """Add a stretch's codes to those of all so far, by mechanism."""
+    (one,) = epochs(setting, codes, np.zeros(len(codes.code), np.int64), 1)
+    for part in (one.stream, one.survey):
+        if np.sum(part.counts):
+            counts[part.mechanism] = counts.get(part.mechanism, 0.0) + np.asarray(part.counts)
 
 
 def _measured(answers: Sequence[AskedInterval], size: float) -> dict[str, float]:

@@ -19,8 +19,19 @@ from studies.evaluate.metrics import (
 )
 from studies.evaluate.study import Panel, Study, Task, rng
 from studies.evaluate.sw.cells import cells_of
-from studies.evaluate.sw.mean_mechanisms import MEANS, moment_errors
-from studies.evaluate.sw.methods import ADMM, AHEAD, AUTO, EM, EMS, EMS_BR, METHODS, NEW, SIGNED
+from studies.evaluate.sw.methods import (
+    ADMM,
+    AHEAD,
+    AUTO,
+    EM,
+    EMS,
+    EMS_BR,
+    MEANS,
+    METHODS,
+    NEW,
+    SIGNED,
+    moment_errors,
+)
 from studies.evaluate.sw.waves import (
     BUDGETS,
     SHAPE_EPSILON,

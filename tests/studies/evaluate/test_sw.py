@@ -9,8 +9,7 @@ from studies.evaluate.study import Options, StudyRow, Task, Values, rng
 from studies.evaluate.summary import summarise
 from studies.evaluate.sw import STUDY
 from studies.evaluate.sw.cells import cells_of, size_of
-from studies.evaluate.sw.mean_mechanisms import MEANS, moment_errors
-from studies.evaluate.sw.methods import HAAR, METHODS, SIGNED
+from studies.evaluate.sw.methods import HAAR, MEANS, METHODS, SIGNED, moment_errors
 from studies.evaluate.sw.waves import TOPS, best_width
 
 TINY = Values("tiny", np.arange(4000) * 7 % 200, 0, 255, "W", "a comb")
