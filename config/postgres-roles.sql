@@ -1,7 +1,7 @@
 -- Logins for colleagues who change the store by commands, beside the operator's, who owns the tables (docs/administration.md):
 --   psql "dbname=fleet" -v login=ldp_alice -v role=installer -f postgres-roles.sql
 -- role: installer: `devices` list, groups, enrol, group, import, export, invite, expire, revoke, reinstate;
---       privacy-officer: `devices` list, groups, erase, quarantine, expire, revoke, reinstate; `streams` retire, reinstate;
+--       privacy-officer: `devices` list, show, groups, erase, quarantine, expire, revoke, reinstate; `streams` retire, reinstate;
 --       `plan` show, hold, release; `audit`.
 --       Neither reads a figure. Who only reads: postgres-readonly.sql
 -- It may be run again, and must be after a restore, and an upgrade that adds tables. The password is set apart: \password ldp_alice

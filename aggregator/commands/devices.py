@@ -24,6 +24,7 @@ from aggregator.answers.fleet.device_view import (
     groups_text,
     page_of,
 )
+from aggregator.answers.fleet.one_device import DeviceAnswer, device_text, read_device
 from aggregator.answers.fleet.status import is_silent
 from aggregator.archive.directory import replace_file
 from aggregator.commands import invite
@@ -80,6 +81,15 @@ def list_(args: argparse.Namespace, config: AggregatorConfig, reader: Reader) ->
     told = Shown(view, lambda: devices_text(view, zone))
     nobody = f"{config.fleet}: no device that this asks for"
     return told if rows else told.but(EXIT_NOTHING, nobody)
+
+
+def show(args: argparse.Namespace, config: AggregatorConfig, reader: Reader) -> Shown:
+    """Show a device: how it is, its last 30 days, and which commands named it in them."""
+    zone, now_s = find_zone(args, config), int(make_clock(config).now())
+    view = read_device(reader, config, args.device, now_s, zone)
+    if view is None:
+        return Shown(None, code=EXIT_NOTHING, reason=f"{config.fleet}: no device {args.device}")
+    return Shown(view, lambda: device_text(view, zone))
 
 
 def enrol(args: argparse.Namespace) -> int:
@@ -272,6 +282,9 @@ def add(commands: Commands) -> None:
     sub.add_argument("--sort", choices=sorted(SORTS), default="name", help="silent: longest first")
     sub.add_argument("--page", type=whole_number, metavar="N", help="only this one, from 1 on")
     sub.add_argument("--per-page", type=whole_number, default=PER_PAGE, metavar="N", help="(50)")
+    add_zone(sub)
+    sub = add_question(below, show, DeviceAnswer)
+    sub.add_argument("--device", required=True, help="its name")
     add_zone(sub)
     sub = add_command(below, export)
     sub.add_argument("file", type=Path, nargs="?", help="standard output unless given")

@@ -16,6 +16,7 @@ from aggregator.answers.dossier import DossierAnswer, dossier_answer
 from aggregator.answers.fleet.audit import AuditEntry, orders, read_audit
 from aggregator.answers.fleet.check_view import CheckAnswer, check_answer
 from aggregator.answers.fleet.device_view import GroupSize
+from aggregator.answers.fleet.one_device import DeviceAnswer, read_device
 from aggregator.answers.fleet.status import fortnight, read_summary, shown_device
 from aggregator.answers.fleet.status_answer import DayCounts, FleetSummary, ShownDevice
 from aggregator.answers.local_time import LENGTHS, Spans
@@ -250,6 +251,16 @@ def devices(request: PageRequest) -> DevicesPage:
     )
 
 
+def device(request: PageRequest) -> DeviceAnswer:
+    """Return the page of a device."""
+    name = request.given.get("name", "")
+    zone = request.zone(None)
+    found = read_device(request.reader, request.config, name, request.now_s, zone)
+    if found is None:
+        raise ConfigError("page", "name", "expected the name of a device that is known")
+    return found
+
+
 def plans(request: PageRequest) -> PlansPage:
     """Return a page of a stream's plans."""
     stream = request.stream()
@@ -323,6 +334,7 @@ PAGES: Mapping[str, tuple[Callable[[PageRequest], AnswerPart], type[AnswerPart]]
     "overview": (overview, OverviewPage),
     "stream": (stream_page, StreamPage),
     "devices": (devices, DevicesPage),
+    "device": (device, DeviceAnswer),
     "check": (lambda request: check_answer(request.config), CheckAnswer),
     "privacy": (lambda request: dossier_answer(request.reader, request.config), DossierAnswer),
     "plans": (plans, PlansPage),

@@ -36,7 +36,7 @@ FORMATS = {
     "arrow": "application/vnd.apache.arrow.stream",
     "parquet": "application/vnd.apache.parquet",
 }
-API_VERSION = "1.4"  # the second number rises with what is added; what goes is another /api/v2
+API_VERSION = "1.5"  # the second number rises with what is added; what goes is another /api/v2
 REF = "#/components/schemas/{name}"
 MOST_VALUES = 50  # of one parameter that may be repeated
 
@@ -79,6 +79,7 @@ QUESTIONS: dict[str, ApiQuestion] = {
     "theta": ApiQuestion(("theta",), ("theta",)),
     "plan": ApiQuestion(("plan", "show"), ("plan",)),
     "devices": ApiQuestion(("devices", "list"), ("devices",)),
+    "device": ApiQuestion(("devices", "show"), ("days",)),
     "groups": ApiQuestion(("devices", "groups"), ("groups",)),
     "streams": ApiQuestion(("streams", "list"), ("streams",)),
     "audit": ApiQuestion(("audit",), ("audit",)),

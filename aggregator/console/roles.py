@@ -40,7 +40,7 @@ MAY: Mapping[str, tuple[str, ...]] = {
             "/privacy /dossier /plans /audit",
             f"dossier audit check plan/message plan/certificate {PLANNED}",
         ),
-        ("installer", "/devices", "devices"),
+        ("installer", "/devices /device", "devices device"),
         ("monitor", "/metrics", "status"),
     )
 }

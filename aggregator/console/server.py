@@ -71,6 +71,7 @@ MOST_PAGES = 64
 PAGES = {
     "/": "overview",
     **{f"/{name}": name for name in ("stream", "devices", "groups", "privacy", "plans", "audit")},
+    "/device": "device",
     "/dossier": "dossier",
 }
 MONTH_S = 30 * 86_400

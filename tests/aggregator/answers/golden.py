@@ -69,6 +69,7 @@ ASKED = (
     "plan propose",
     "devices list",
     "devices list --only held --page 1 --per-page 1 --sort silent",
+    "devices show --device north-0002",
     "devices groups",
 )
 AFTER = (

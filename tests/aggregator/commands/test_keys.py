@@ -36,6 +36,7 @@ ARGUMENTS = {
     "devices release": "home-1",
     "devices import": "{place}/devices.csv",
     "devices erase": "home-1 --yes",
+    "devices show": "--device home-1",
     "devices rename": "home-1 home-9",
     "devices invite": "home-2",
     "load-curve": "--group north",

@@ -25,6 +25,7 @@ devices expire
 devices revoke north-0000
 devices reinstate north-0000""",
     "privacy-officer": """devices list
+devices show --device north-0002
 devices groups
 audit
 plan show
@@ -38,6 +39,7 @@ streams retire power
 streams reinstate power
 devices erase --yes north-0001""",
     "reader": """devices list
+devices show --device north-0002
 devices groups
 audit
 plan show

@@ -39,7 +39,7 @@ def test_the_policy_lets_nothing_in_from_elsewhere_and_nothing_inline(console: s
     assert policy.startswith("default-src 'none'")
     assert "unsafe" not in policy
     assert "http" not in policy
-    for path in ("/", "/stream", "/devices", "/privacy", "/plans", "/api", "/dossier"):
+    for path in ("/", "/stream", "/devices", "/device", "/privacy", "/plans", "/api", "/dossier"):
         text = httpx.get(console + path).text
         assert "style=" not in text
         assert "javascript:" not in text

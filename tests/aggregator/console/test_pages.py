@@ -38,7 +38,10 @@ from tests.aggregator.console.small_fleet import (
     status,
 )
 
-PAGES = ("/", "/stream", "/devices", "/groups", "/privacy", "/plans", "/audit", "/dossier")
+PAGES = (
+    *("/", "/stream", "/devices", "/device?name=north-0001", "/groups"),
+    *("/privacy", "/plans", "/audit", "/dossier"),
+)
 DAY = ("total", "total_low", "total_high", "mean", "n", "surveys", "devices", "missing")
 AXE = Path(__file__).parents[3] / ".node/node_modules/axe-core/axe.min.js"
 # how many pixels of a chart are of the colour of its line
@@ -719,6 +722,12 @@ def test_devices_are_filtered_sorted_and_paged(browser: Browser, console: str) -
         page.goto("/devices?group=north")
         assert page.locator("[name=group]").input_value() == "north"
         assert page.locator('[data-figure="found"]').inner_text() == "20"
+        page.locator('[data-device="north-0001"] summary').click()
+        page.get_by_role("link", name="its last 30 days").first.click()
+        assert page.get_by_role("heading", level=1).inner_text() == "north-0001"
+        days = page.locator(".thirty li").all_inner_texts()
+        assert [*map(len, days)] == [1] * 30
+        assert page.request.get("/device?name=nobody").status == 400
         page.goto("/devices?page=99999999")
         assert "page 1 of 1" in page.locator("#found").inner_text()
 
@@ -1005,6 +1014,7 @@ def test_hostile_names_are_shown_and_do_nothing_REP_14(browser: Browser, tmp_pat
             "/",
             "/stream",
             "/devices",
+            "/device?name=north-0001",
             "/privacy",
             "/devices?q=%22%3E%3Cscript%3Ewindow.pwned=1%3C/script%3E",
         ):

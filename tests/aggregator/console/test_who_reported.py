@@ -50,6 +50,8 @@ ACCOUNTS = [
     ("ask", "completeness", (("device", "home-5"),)),
     ("ask", "status", ()),
     ("ask", "devices", ()),
+    ("ask", "device", (("device", "home-5"),)),
+    ("make", "device", (("name", "home-5"),)),
     ("make", "devices", ()),
     ("make", "devices", (("sort", "seen"),)),
 ]

@@ -1,0 +1,144 @@
+"""A device by itself: how it is, and what is known of its last 30 days.
+
+Of a day before its last status nothing is kept, as days that it was heard on would be a home's
+diary. So its reports move nothing here but what a list of devices tells, too.
+"""
+
+from __future__ import annotations
+
+import shlex
+from datetime import UTC, timedelta, tzinfo
+from typing import TYPE_CHECKING
+
+from aggregator.answers.fleet.audit import AuditEntry
+from aggregator.answers.fleet.status import shown_device
+from aggregator.answers.fleet.status_answer import ShownDevice
+from aggregator.answers.parts import AnswerPart, Seconds
+from aggregator.answers.units import age_text, clock_text
+from edge_ldp.device.sums import DAY_S
+from edge_ldp.protocol.utc import utc
+
+if TYPE_CHECKING:
+    from datetime import date
+
+    from aggregator.config import AggregatorConfig
+    from aggregator.store.contract import Reader
+    from aggregator.store.rows import AuditRow, DeviceRow
+
+DAYS = 30
+SIGNS = {  # of a day, for people
+    "absent": "·",
+    "not kept": "?",
+    "heard": "H",
+    "troubled": "T",
+    "refusing": "R",
+    "silent": "–",
+    "revoked": "X",
+}
+
+
+class DeviceDay(AnswerPart, frozen=True, kw_only=True):
+    """A day of a device.
+
+    date: of the answer's zone; state: "absent" (not enrolled yet), "not kept" (before its last
+    status), of the day of this "heard", "troubled" or "refusing", then "silent"; or "revoked";
+    changes: how many commands named it.
+    """
+
+    date: str
+    state: str
+    changes: int
+
+
+class DeviceAnswer(AnswerPart, frozen=True, kw_only=True):
+    """What `devices show` answers.
+
+    fleet; zone of dates; now_s; enrolled_s, or null; shown: what the console's list of devices has
+    of it; days[]: the last 30, today last; changes[]: commands that named it in them, oldest first.
+    """
+
+    fleet: str
+    zone: str
+    now_s: Seconds
+    enrolled_s: Seconds | None
+    shown: ShownDevice
+    days: list[DeviceDay]
+    changes: list[AuditEntry]
+
+
+def read_device(
+    reader: Reader, config: AggregatorConfig, name: str, now_s: int, zone: tzinfo
+) -> DeviceAnswer | None:
+    """Return what `devices show` answers; None: no device has this name."""
+    row = next(iter(reader.some_devices([name])), None)
+    if row is None:
+        return None
+    names = {stream.id: stream.name for stream in config.streams}
+    old_s, least = config.silent_before(now_s), config.query.min_devices
+    records, marks = reader.states(name), reader.marks()
+    today = _day(now_s, zone)
+    dates = [today - timedelta(days=ago) for ago in reversed(range(DAYS))]
+    since_s = now_s - (DAYS + 1) * DAY_S
+    named = [one for one in reader.audit(since_s) if name in _words(one)]
+    found = [one for one in named if _day(one.at_s, zone) in dates]
+    at = [_day(one.at_s, zone) for one in found]
+    return DeviceAnswer(
+        fleet=config.fleet,
+        zone=str(zone),
+        now_s=now_s,
+        enrolled_s=row.enrolled_s,
+        shown=shown_device(row, records, marks, names, old_s, least=least),
+        days=[
+            DeviceDay(date=str(day), state=_state(row, day, zone), changes=at.count(day))
+            for day in dates
+        ],
+        changes=[AuditEntry(**one._asdict()) for one in found],
+    )
+
+
+def _day(at_s: int, zone: tzinfo) -> date:
+    return utc(at_s).astimezone(zone).date()
+
+
+def _state(row: DeviceRow, day: date, zone: tzinfo) -> str:
+    if row.enrolled_s is not None and day < _day(row.enrolled_s, zone):
+        return "absent"
+    if row.revoked_s is not None and day >= _day(row.revoked_s, zone):
+        return "revoked"
+    heard = None if row.state == "unknown" else _day(row.seen_s, zone)
+    if heard is None or day > heard:
+        return "silent"
+    if day < heard:
+        return "not kept"
+    return "refusing" if row.refusals else "troubled" if row.is_degraded else "heard"
+
+
+def _words(change: AuditRow) -> list[str]:
+    """Return what a command about devices named; a long one may end within a quoted word."""
+    try:
+        words = shlex.split(change.command)
+    except ValueError:
+        words = change.command.split()
+    return words[2:] if words[:1] == ["devices"] else []
+
+
+def device_text(view: DeviceAnswer, zone: tzinfo = UTC) -> str:
+    """Return it as people read it."""
+    one = view.shown
+    heard = "never" if one.seen_s is None else f"{age_text(view.now_s - one.seen_s)} ago"
+    told = {
+        "device": f"{one.device}, in {one.group or 'no group'}",
+        "state": f"{one.state}, last status {clock_text(one.seen_s, zone)} ({heard})",
+        "software": one.software or "-",
+        "health": one.health,
+        "refused": "; ".join(one.refusals) or "-",
+        "enrolled": clock_text(view.enrolled_s, zone),
+        "revoked": clock_text(one.revoked_s, zone),
+        "quarantine": clock_text(one.held_s, zone),
+        "marked in": ", ".join(mark.stream for mark in one.marks) or "-",
+        "30 days": "".join(SIGNS[day.state] for day in view.days),
+        "": ", ".join(f"{sign} {state}" for state, sign in SIGNS.items()),
+    }
+    lines = [f"{name:12}{text}".rstrip() for name, text in told.items()]
+    lines += [f"{clock_text(one.at_s, zone)}  {one.who}  {one.command}" for one in view.changes]
+    return "\n".join([*lines, ""])
