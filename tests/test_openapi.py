@@ -7,7 +7,7 @@ rises: its second number with what is added; what goes, or changes its meaning, 
 import json
 from pathlib import Path
 
-from aggregator.console.questions import QUESTIONS, openapi, parser
+from aggregator.console.questions import QUESTIONS, openapi, parameters, parser
 
 KEPT = Path(__file__).parents[1] / "docs" / "openapi.json"
 ANEW = "python -m tests.test_openapi writes docs/openapi.json anew"
@@ -24,7 +24,9 @@ def test_the_description_of_the_api_is_the_one_that_is_kept() -> None:
 def test_each_question_has_the_class_of_its_commands_answers() -> None:
     for name, question in QUESTIONS.items():
         if question.words and question.kind is not None:
-            assert parser().parse_args([*question.words, "-c", "x"]).kind is question.kind, name
+            needed = [f"--{key}=x" for key, one in parameters(question).items() if one["needed"]]
+            args = parser().parse_args([*question.words, "-c", "x", *needed])
+            assert args.kind is question.kind, name
 
 
 if __name__ == "__main__":

@@ -153,7 +153,7 @@ def words_of(question: ApiQuestion, given: Iterable[tuple[str, str]]) -> list[st
 
 
 def parameters(question: ApiQuestion) -> dict[str, dict[str, Any]]:
-    """Return the options of a command by name: help, choices, many (repeated), flag."""
+    """Return the options of a command by name: help, choices, many (repeated), flag, needed."""
     found = {}
     for action in _parser_of(question)._actions:  # noqa: SLF001 (there is no public word)
         if action.dest in OURS or not action.option_strings:
@@ -163,6 +163,7 @@ def parameters(question: ApiQuestion) -> dict[str, dict[str, Any]]:
             "choices": None if action.choices is None else list(action.choices),
             "many": type(action).__name__ == "_AppendAction",
             "flag": action.nargs == 0,
+            "needed": action.required,
         }
     return found
 
@@ -196,11 +197,12 @@ def _told(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _operation(name: str, question: ApiQuestion, answer: dict[str, Any]) -> dict[str, Any]:
-    form = {"help": "json; csv, arrow, parquet: the rows alone", "many": False, "flag": False}
+    form = dict.fromkeys(("many", "flag", "needed"), False)
     takes = parameters(question)
     types = [FORMATS["json"]]
     if question.rows:
-        takes["format"] = {**form, "choices": list(FORMATS)}
+        told = "json; csv, arrow, parquet: the rows alone"
+        takes["format"] = {**form, "help": told, "choices": list(FORMATS)}
         types = [*FORMATS.values()]
     command = SAID.get(name) or " ".join(["edge-ldp", question.program, *question.words, "--json"])
     problems = {
@@ -235,7 +237,9 @@ def _parameter(name: str, option: Mapping[str, Any]) -> dict[str, Any]:
     if option["flag"]:
         one = {"type": "string", "enum": [*TRUE, *FALSE]}
     schema = {"type": "array", "items": one, "maxItems": MOST_VALUES} if option["many"] else one
-    return {"name": name, "in": "query", "description": option["help"], "schema": schema}
+    needed = {"required": True} if option["needed"] else {}
+    told = {"name": name, "in": "query", "description": option["help"]}
+    return {**told, **needed, "schema": schema}
 
 
 def _parser_of(question: ApiQuestion) -> argparse.ArgumentParser:

@@ -15,7 +15,9 @@ from aggregator.answers.fleet.status import shown_device
 from aggregator.answers.fleet.status_answer import ShownDevice
 from aggregator.answers.parts import AnswerPart, Seconds
 from aggregator.answers.units import age_text, clock_text
+from edge_ldp.device.errors import ParameterError
 from edge_ldp.device.sums import DAY_S
+from edge_ldp.protocol.messages import check_name
 from edge_ldp.protocol.utc import utc
 
 if TYPE_CHECKING:
@@ -70,7 +72,10 @@ def read_device(
     reader: Reader, config: AggregatorConfig, name: str, now_s: int, zone: tzinfo
 ) -> DeviceAnswer | None:
     """Return what `devices show` answers; None: no device has this name."""
-    row = next(iter(reader.some_devices([name])), None)
+    try:  # a store need not take any text
+        row = next(iter(reader.some_devices([check_name("device", name)])), None)
+    except ParameterError:
+        row = None
     if row is None:
         return None
     names = {stream.id: stream.name for stream in config.streams}

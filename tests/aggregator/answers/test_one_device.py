@@ -70,5 +70,6 @@ def test_a_day_is_told_from_the_last_status_and_the_registry(
         assert text.count("me@here") == 3  # the oldest is before, and others name others
 
 
-def test_nobody_is_not_shown(tmp_path: Path) -> None:
-    assert shown(tmp_path, "UTC", name="home-10") is None
+@pytest.mark.parametrize("name", ["home-10", "", "a\0b", "\udcff", "x" * 999])
+def test_nobody_is_not_shown(tmp_path: Path, name: str) -> None:
+    assert shown(tmp_path, "UTC", name=name) is None

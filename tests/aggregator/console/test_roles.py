@@ -32,6 +32,7 @@ SEEN = """
 / ov
 /stream ovg
 /devices oi
+/device oi
 /groups ov
 /privacy op
 /plans op
@@ -55,6 +56,7 @@ released o
 theta ovp
 plan ovp
 devices oi
+device oi
 groups ov
 streams ovp
 audit op
