@@ -13,7 +13,6 @@ from firmware_stubs.demo.scenario import (
     FLEET,
     HOUR_S,
     LOW_W,
-    MONDAY,
     SLOT_S,
     STREAM,
     SUMS_EPSILON,
@@ -110,15 +109,6 @@ def aggregator_files(place: Path, scenario: Scenario, broker: BrokerChoice) -> P
     )
 
 
-def console_files(config: Path, scenario: Scenario, now_s: float) -> Path:
-    """Write the aggregator's configuration with a clock that goes on in the last day's evening."""
-    evening_s = scenario.origin_s + scenario.days * DAY_S - DAY_S // 4
-    text = config.read_text().replace(_clock(scenario), clock_table(evening_s, now_s, 1.0))
-    own = config.with_name("console.toml")
-    own.write_text(text)
-    return own
-
-
 def meter_link(place: Path, which: int) -> Path:
     """Return the stable name of a simulated meter's port."""
     return place / f"meter-{which + 1}.port"
@@ -127,7 +117,7 @@ def meter_link(place: Path, which: int) -> Path:
 def meter_command(place: Path, which: int, scenario: Scenario) -> list[str]:
     """Return the command of a simulated meter with planted registers."""
     link = meter_link(place, which)
-    clock = clock_flags(MONDAY, scenario.origin_s, scenario.started_s, scenario.rate)
+    clock = clock_flags(scenario.start, scenario.origin_s, scenario.started_s, scenario.rate)
     words = meter_words(link, f"uci:{which}", SLOT_S, METER_IDS[which], BASE_WH[which])
     return [*words, "--count", str(scenario.slots), *clock]
 
@@ -141,7 +131,7 @@ def fleet_command(scenario: Scenario, broker: BrokerChoice) -> list[str]:
         *("--homes", str(scenario.homes), "--days", str(scenario.days)),
         *("--receipt-interval", str(2 * RECEIPT_S), "--sums-epsilon", str(SUMS_EPSILON)),
         *("--sums", f"1/1/{DAY_S - UTC_OFFSET_S}"),  # from the data's midnight on
-        *clock_flags(MONDAY, scenario.origin_s, scenario.started_s, scenario.rate),
+        *clock_flags(scenario.start, scenario.origin_s, scenario.started_s, scenario.rate),
     ]
 
 

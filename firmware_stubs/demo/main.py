@@ -21,21 +21,26 @@ from rich.console import Console
 
 from edge_ldp.arguments import Parser
 from firmware_stubs.data import HOMES
-from firmware_stubs.demo.ask import AskError
-from firmware_stubs.demo.broker import NoBrokerError
+from firmware_stubs.demo.ask import AskError, ask_command
+from firmware_stubs.demo.broker import (
+    NoBrokerError,
+    choose_broker,
+    search_path,
+    wait_until_listening,
+)
 from firmware_stubs.demo.children import ChildDiedError, Crew
 from firmware_stubs.demo.compare import Comparison, compare, to_json
 from firmware_stubs.demo.curator.curator_demo import JSON_KEYS as CURATOR_KEYS
 from firmware_stubs.demo.curator.curator_demo import play_curator
 from firmware_stubs.demo.ended import EXIT_FAILED, Ended, tell
-from firmware_stubs.demo.files import command, console_files
+from firmware_stubs.demo.files import aggregator_files, command, fleet_command
 from firmware_stubs.demo.page import page
 from firmware_stubs.demo.run import Run, TooSlowError
-from firmware_stubs.demo.scenario import CEILING_W, EPSILON, LEADS_S, LOW_W, Scenario
+from firmware_stubs.demo.scenario import CEILING_W, EPSILON, HOUR_S, LEADS_S, LOW_W, Scenario
 from firmware_stubs.demo.shipped import Expected, expect
 from firmware_stubs.demo.table import passed, show
 from firmware_stubs.demo.truth import Plain, Truth, find_truth, simulate_plain, true_density
-from firmware_stubs.demo.watch import Lines, LiveView
+from firmware_stubs.demo.watch import FleetLog, Lines, LiveView
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,8 +58,9 @@ NUMBERS: tuple[tuple[str, type[int | float], float, float, float, str], ...] = (
     ("days", int, 7, 365, 365, "curator: days that are published, 7 to 365 (365)"),
     ("seconds", float, 5, 86_400, 42.0, "to play in, 5 or more (42)"),
 )
-CONSOLE_S = 60.0  # to come up in
+CONSOLE_S = 120.0  # to come up in, and for a day of the homes
 LOOK_S = 0.1
+LIVING = "the homes go on, a day in 24 s, but for the two agents; Ctrl-C ends it"
 DESCRIPTION = """\
 Runs the main job on bundled real data: a broker on loopback, an aggregator, two agents that read
 simulated meters over pseudo-terminals, and a fleet of simulated homes, all on an accelerated clock.
@@ -128,27 +134,42 @@ def _play(args: argparse.Namespace, place: Path) -> Ended:
         report,
         partial(show, found),
         passed(found),
-        partial(look_around, run.config, scenario),
+        partial(look_around, run.config, scenario, args.broker),
     )
 
 
-def look_around(config: Path, scenario: Scenario) -> None:
-    """Serve the console on the run's store until Ctrl-C; say where on standard error.
+def look_around(config: Path, scenario: Scenario, kind: str) -> None:
+    """Serve the console until Ctrl-C, while the fleet goes on; say where on standard error.
 
-    Raises ChildDiedError, TooSlowError.
+    The homes play their data again, after the run's last commit and plan, an hour in a second.
+    Raises AskError, ChildDiedError, NoBrokerError, TooSlowError.
     """
-    own = console_files(config, scenario, time.time())
+    place = config.parent
     with Crew() as crew, suppress(KeyboardInterrupt):
-        child = crew.start("console", command("console", "-c", str(own), "--port", "0"), own.parent)
-        deadline = time.monotonic() + CONSOLE_S
-        while not (address := child.stdout.read_text().strip()):
+        broker = choose_broker(kind, place, search_path())
+        crew.start("broker", broker.command, place)
+        wait_until_listening(broker.port)
+        status = ask_command("aggregator", "status", config)
+        issued = [stream["plan"]["issued_s"] for stream in status["streams"] if stream["plan"]]
+        last_s = max(status["last_commit_s"], *issued)
+        living = scenario.anew(MAX_WEEKS, HOUR_S, last_s, round(time.time(), 3))
+        own = str(aggregator_files(place, living, broker))
+        crew.start("aggregator", command("aggregator", "run", "-c", own), place)
+        homes = crew.start("homes", fleet_command(living, broker), place, may_end=True)
+        console = crew.start("console", command("console", "-c", own, "--port", "0"), place)
+        log, deadline = FleetLog(homes.stdout), time.monotonic() + CONSOLE_S
+        while not ((address := console.stdout.read_text().strip()) and log.created):
             crew.check()
             if time.monotonic() > deadline:
                 raise TooSlowError("console: did not answer in time")
             time.sleep(LOOK_S)
-        sys.stderr.write(f"look around: {address}  (Ctrl-C ends it)\n")
+            log.update()
+        sys.stderr.write(f"look around: {address}  ({LIVING})\n")
         while True:
             crew.check()
+            if crew.ended("homes"):
+                again = living.once_more(time.time())
+                crew.start("homes", fleet_command(again, broker), place, may_end=True)
             time.sleep(1)
 
 
@@ -243,7 +264,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("--broker", choices=("auto", "mosquitto", "iotcore"), default="auto", help="(auto)")
     add("--keep", action="store_true", help="keep the temporary directory and say where it is")
-    stays = "fleet: leave the console up on what was counted, and say where, until Ctrl-C"
+    stays = "fleet: let the homes go on and the console show it, and say where, until Ctrl-C"
     add("--stay", action="store_true", help=stays)
     add("--json", action="store_true", help="one JSON object on standard output, nothing else")
     return parser

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING
 
@@ -39,12 +39,16 @@ BASE_WH = (617_392_846, 629_184_530)
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """One run: `homes` simulated homes and two with real agents, over `weeks`, in `seconds`."""
+    """One run: `homes` simulated homes and two with real agents, over `weeks`, in `seconds`.
+
+    `start`: local midnight that the data is played from, at the real time `started_s`.
+    """
 
     weeks: int
     homes: int
     seconds: float
     started_s: float
+    start: datetime = MONDAY
 
     @property
     def days(self) -> int:
@@ -59,7 +63,7 @@ class Scenario:
     @property
     def origin_s(self) -> int:
         """First second of the data, UTC since 1970."""
-        return int(MONDAY.timestamp())
+        return int(self.start.timestamp())
 
     @property
     def rate(self) -> float:
@@ -78,6 +82,17 @@ class Scenario:
     def day(self, now_s: float) -> float:
         """Return how many simulated days have passed, 0 before the first and at most all."""
         return min(max((now_s - self.origin_s) / DAY_S, 0.0), float(self.days))
+
+    def anew(self, weeks: int, rate: float, last_s: float, started_s: float) -> Scenario:
+        """Return the same homes' data from its begin, from the midnight after `last_s` on."""
+        start = self.start + timedelta(days=int((last_s - self.origin_s) // DAY_S) + 1)
+        return Scenario(weeks, self.homes, weeks * WEEK_S / rate, started_s, start)
+
+    def once_more(self, real_s: float) -> Scenario:
+        """Return this run by the same clock, with the data from the next midnight on."""
+        days = int((self.now_s(real_s) - self.origin_s) // DAY_S) + 1
+        started_s = self.started_s + days * DAY_S / self.rate
+        return replace(self, start=self.start + timedelta(days=days), started_s=started_s)
 
     def agent_values(self) -> NDArray[np.int64]:
         """Return what the agents' meters show, W, shape (2, slots)."""

@@ -12,6 +12,17 @@ from firmware_stubs.demo.truth import Interval, find_truth, simulate_plain, true
 DAY = 96
 
 
+def test_the_fleet_goes_on_from_the_midnight_after_what_was_counted_and_by_one_clock() -> None:
+    played = Scenario(weeks=1, homes=20, seconds=7.0, started_s=1000.0)
+    day_s = played.rate
+    goes_on = played.anew(7, 3600, played.origin_s + 8.5 * day_s, 2000.0)
+    assert (goes_on.homes, goes_on.days, goes_on.rate) == (20, 49, 3600)
+    assert goes_on.origin_s == goes_on.now_s(2000.0) == played.origin_s + 9 * day_s
+    again = goes_on.once_more(2000.0 + 24 * 49.25)
+    assert again.origin_s == goes_on.origin_s + 50 * day_s
+    assert again.now_s(5000.0) == goes_on.now_s(5000.0)
+
+
 def two_days() -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
     """Two homes, two days; home k uses 100·hour + k W, on the second day ten times that."""
     day = np.arange(DAY) // 4 * 100
