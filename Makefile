@@ -15,7 +15,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # More processes than two cores: many tests wait, for a meter or for a clock.
 FAST := -n 4 --dist worksteal -p no:benchmark -m "not slow"
 
-# KEEP=1: the console stays up on what was counted, until Ctrl-C; all that the tests need is not waited for
+# KEEP=1: the fleet goes on, and the console shows it, until Ctrl-C; all that the tests need is not waited for
 READY := $(or $(wildcard $(INSTALLED)),$(VENV)-demo/.installed)
 demo: $(READY)
 	$(dir $(READY))bin/edge-ldp demo $(if $(KEEP),--stay)
