@@ -113,7 +113,7 @@ def _thresholds(axes: Axes, found: Comparison) -> None:
         axes.text(edges[1] + 0.5, CEILING_W / KILO * 0.94, "← first: surveys only", **_NOTE)
     axes.axhline(CEILING_W / KILO, color=PLAIN, linewidth=1.2, linestyle=(0, (4, 3)))
     axes.text(
-        *(days, CEILING_W / KILO * 0.985, "rating of the connection, B"),
+        *(days, CEILING_W / KILO * 0.985, "rating of the connection"),
         ha="right",
         **_NOTE,
     )
