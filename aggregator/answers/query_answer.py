@@ -233,6 +233,11 @@ def query_text(view: QueryAnswer, zone: tzinfo = UTC, notes: Iterable[str] = ())
             f"up to {view.unseen:,.1f} {unit} might not show"
         )
         lines.append("it is estimated from all together: groups need not add up to the whole")
+    if any(_is_outside(row) for _, row in _named(view)):
+        lines.append(
+            "a mean lies outside its 95 %: it is unbiased, so that groups add up; the ends"
+        )
+        lines.append("know that nothing above θ is less than nothing")
     lines += _spread_lines(view)
     if view.sums is not None:
         lines += beside_text(view.sums.whole, unit, "homes' own sums")
@@ -256,6 +261,12 @@ def _spread_lines(view: QueryAnswer) -> list[str]:
         f"95 % from {row.share_low:.4f} to {row.share_high:.4f}"
         for row in view.ranges
     ]
+
+
+def _is_outside(row: Figures) -> bool:
+    if row.mean is None or row.low is None or row.high is None:
+        return False
+    return not row.low <= row.mean <= row.high
 
 
 def _named(view: QueryAnswer) -> list[tuple[str, Figures]]:

@@ -327,6 +327,16 @@ def test_without_surveys_the_interval_allows_for_all_that_may_lie_above_theta() 
     assert "groups need not add up to the whole\n" in query_text(told(ANSWER))
 
 
+def test_a_mean_outside_its_interval_is_told_to_be_right_AGG_33() -> None:
+    view = told(ANSWER)
+    low = view.whole.low
+    assert low is not None
+    for mean, is_told in ((low - 1, True), (low, False)):
+        whole = changed(view.whole, mean=mean)
+        text = query_text(changed(view, whole=whole, groups=[]))
+        assert ("a mean lies outside its 95 %: it is unbiased" in text) == is_told
+
+
 def test_hours_without_surveys_have_theirs_by_the_others() -> None:
     """Where a stratum has none of its own, its tail is by all of them, and is less sure."""
     rows = FACTS.rows
