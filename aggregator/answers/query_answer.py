@@ -234,10 +234,8 @@ def query_text(view: QueryAnswer, zone: tzinfo = UTC, notes: Iterable[str] = ())
         )
         lines.append("it is estimated from all together: groups need not add up to the whole")
     if any(_is_outside(row) for _, row in _named(view)):
-        lines.append(
-            "a mean lies outside its 95 %: it is unbiased, so that groups add up; the ends"
-        )
-        lines.append("know that nothing above θ is less than nothing")
+        lines.append("a mean lies outside its 95 %: it is unbiased, so that groups add up;")
+        lines.append("only the ends take into account that what lies above θ is not negative")
     lines += _spread_lines(view)
     if view.sums is not None:
         lines += beside_text(view.sums.whole, unit, "homes' own sums")

@@ -51,7 +51,7 @@ class Design:
 
     epsilon: of the released stream; the optimiser has its own. readings: m, 0 with a fixed θ only.
     smoother: a name of SMOOTHERS, used when levels are pruned. missing: "gap" or "zero". memory:
-    as in `leaves`; no part of the fingerprint, as releases do not depend on it.
+    as in `block_noise`; no part of the fingerprint, as releases do not depend on it.
     """
 
     optimiser: Optimiser

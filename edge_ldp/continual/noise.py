@@ -153,7 +153,7 @@ class NodeNoise:
     """Discrete Laplace noise of one scale for every node (level, index) of a chunk.
 
     Memory: tables of at most 600 integers a column; a block of words and 32 noises a level.
-    Raises ParameterError for a bad key, a scale that `columns` refuses, and after `wipe`.
+    Raises ParameterError for a bad key, a scale that `laplace_columns` refuses, and after `wipe`.
     """
 
     __slots__ = ("_held", "_key", "_most", "_words", "columns", "scale")
