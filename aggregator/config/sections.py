@@ -193,7 +193,8 @@ class OidcTable:
     """[console.oidc]: people sign on at a provider of OpenID Connect.
 
     `issuer`: its address, as it writes it. `client_id`, `secret_file` (mode 0600): as registered
-    there, with `address`, the console's own, and /signed-on behind it. `roles`: of a value of
+    there, with `address`, the console's own, and behind it /signed-on, and /login for who
+    logged out. `roles`: of a value of
     `claim` in the ID token, which `scope` asks for; the first that fits, as of [console.sign_on].
     """
 
@@ -211,6 +212,11 @@ class OidcTable:
     def redirect_uri(self) -> str:
         """Where the provider sends a browser back to."""
         return f"{self.address.rstrip('/')}/signed-on"
+
+    @property
+    def logged_out_uri(self) -> str:
+        """Where it sends a browser back to that signed off there."""
+        return f"{self.address.rstrip('/')}/login"
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,17 +32,19 @@ if TYPE_CHECKING:
 
 WELL_KNOWN = "/.well-known/openid-configuration"
 ENDPOINTS = ("authorization_endpoint", "token_endpoint", "jwks_uri")
+ENDS_AT = "end_session_endpoint"  # RP-Initiated Logout 1.0, 2.1; not every provider has one
 NAMES = ("resolv.conf", "hosts", "nsswitch.conf", "host.conf", "gai.conf")  # of /etc
 PATIENCE_S = 5.0
 LIMIT_S = 12.0
 MOST_BYTES = 1 << 18
+MOST_HINT = 4096  # what fits into an address everywhere, with room to spare
 KEPT_S = 3600.0
 RETRY_S = 5.0
 PORTS = {"https": 443, "http": 80}
 
 
 class SignOnDesk:
-    """Answers `begin`, with where browsers go, and `end`, with who came back."""
+    """Answers `begin` and `leave`, with where browsers go, and `end`, with who came back."""
 
     def __init__(self, table: OidcTable, file: str, clock: Callable[[], float] = time.time) -> None:
         self.table = table
@@ -72,14 +74,16 @@ class SignOnDesk:
             with limited(LIMIT_S):
                 if kind == "begin":
                     return Reply(0, self._discovered()["authorization_endpoint"].encode(), "")
+                if kind == "leave":
+                    return Reply(0, self._discovered().get(ENDS_AT, "").encode(), "")
                 return Reply(0, json.dumps(self._who(name, **dict(given))).encode(), "")
         except SignOnError as exc:
             return Reply(EXIT_BUSY if exc.kind == "provider" else EXIT_CONFIG, b"", str(exc))
         except TimeoutError:
             return Reply(EXIT_BUSY, b"", "provider: it takes too long to answer")
 
-    def _who(self, code: str, nonce: str, verifier: str) -> tuple[str, list[str]]:
-        """Return the name, and what roles are asked for by, of whom a code is."""
+    def _who(self, code: str, nonce: str, verifier: str) -> tuple[str, list[str], str]:
+        """Return the name, what roles are asked for by, and the token, of whom a code is."""
         own, found = self.table, self._discovered()
         form = {
             "grant_type": "authorization_code",
@@ -91,8 +95,10 @@ class SignOnDesk:
         answer = self._fetched(found["token_endpoint"], form, b64encode(login.encode()).decode())
         keys = self._fetched(found["jwks_uri"])  # each time: one that was taken back is not kept
         expected = ExpectedToken(own.issuer, own.client_id, nonce, self._clock())
-        claims = claims_of(answer.get("id_token"), keys, expected)
-        return claims["sub"], words_of_claim(claims, own.claim)
+        token = answer.get("id_token")
+        claims = claims_of(token, keys, expected)
+        hint = str(token) if len(str(token)) <= MOST_HINT else ""
+        return claims["sub"], words_of_claim(claims, own.claim), hint
 
     def _discovered(self) -> dict[str, str]:
         """Return the provider's places, as it told within the hour; raises SignOnError."""
@@ -112,10 +118,11 @@ class SignOnDesk:
         told = self._fetched(issuer.rstrip("/") + WELL_KNOWN)
         if told.get("issuer") != issuer:
             raise SignOnError("provider", "it calls itself by another name than `issuer`")
-        found = {name: told.get(name) for name in ENDPOINTS}
-        if not all(isinstance(one, str) and is_safe_url(one) for one in found.values()):
+        names = (*ENDPOINTS, ENDS_AT)
+        found = {name: str(told[name]) for name in names if is_safe_url(str(told.get(name)))}
+        if not found.keys() >= {*ENDPOINTS}:
             raise SignOnError("provider", f"it does not tell {', '.join(ENDPOINTS)}, by https")
-        return {name: str(one) for name, one in found.items()}
+        return found
 
     def _fetched(
         self, url: str, form: Mapping[str, str] | None = None, login: str = ""

@@ -253,10 +253,14 @@ class Console:
         return found
 
     async def _logout(self, request: Request) -> Response:
-        found = RedirectResponse("/login", 303)
-        found.delete_cookie(COOKIE)
+        found: Response = RedirectResponse("/login", 303)
         if self._sign_on is not None:
-            self._sign_on.forget(request, found)
+            if place := await self._sign_on.leave(request):
+                found = self._html("login", {"trouble": "", "leaves": place})
+                # no redirect: the policy lets a form lead nowhere else
+                found.headers["refresh"] = f"0; url={place}"
+            self._sign_on.forget(found)
+        found.delete_cookie(COOKIE)
         return found
 
     async def _signed(self, request: Request) -> Response:

@@ -50,15 +50,15 @@ class SignOn:
         self._table = table
         self._desks = desks
         self._clock = clock
-        self._sessions: OrderedDict[str, tuple[Viewer, float]] = OrderedDict()
+        self._sessions: OrderedDict[str, tuple[Viewer, float, str]] = OrderedDict()
         self._is_tls = table.address.startswith("https:")
         of = "__Host-" if self._is_tls else ""  # no neighbour of our name can set one like it
         self._begun, self._known = f"{of}edge_ldp_sign_on", f"{of}edge_ldp_session"
 
     def viewer(self, headers: Mapping[str, str]) -> Viewer | None:
         """Return who signed on in this browser, None: nobody, or too long ago."""
-        viewer, until = self._sessions.get(cookie_of(headers, self._known) or "", (None, 0.0))
-        return viewer if self._clock() < until else None
+        found = self._sessions.get(cookie_of(headers, self._known) or "")
+        return found[0] if found is not None and self._clock() < found[1] else None
 
     async def begin(self, _request: Request) -> Response:
         """Send a browser to the provider; raises SignOnError."""
@@ -75,8 +75,7 @@ class SignOn:
             "code_challenge": _text(hashlib.sha256(verifier.encode()).digest()),
             "code_challenge_method": "S256",
         }
-        mark = "&" if "?" in endpoint else "?"
-        found = RedirectResponse(f"{endpoint}{mark}{urlencode(asked)}", 303)
+        found = RedirectResponse(_asking(endpoint, asked), 303)
         self._set(found, self._begun, begun, BEGUN_S)
         return found
 
@@ -95,11 +94,12 @@ class SignOn:
         if not 0 < len(code) <= MOST_CODE:
             raise SignOnError("code", "there is none, or it is too long")
         given = tuple((name, _of(begun, name)) for name in ("nonce", "verifier"))
-        name, words = json.loads(_told(await self._desks.sign_on("end", code, given)))
+        name, words, token = json.loads(_told(await self._desks.sign_on("end", code, given)))
         text = role_among(self._table.roles, words)
         if text is None:
             raise SignOnError("role", "nothing in [console.oidc.roles] is of you: ask the operator")
-        self._sessions[known := _random()] = viewer_of(name, text), self._clock() + SESSION_S
+        until = self._clock() + SESSION_S
+        self._sessions[known := _random()] = viewer_of(name, text), until, token
         while len(self._sessions) > MOST_SESSIONS:
             self._sessions.popitem(last=False)
         found = RedirectResponse("/", 303)
@@ -107,9 +107,25 @@ class SignOn:
         self._set(found, self._begun, "", 0)
         return found
 
-    def forget(self, request: Request, found: Response) -> None:
-        """Let whoever signed on in this browser be nobody again."""
-        self._sessions.pop(request.cookies.get(self._known, ""), None)
+    async def leave(self, request: Request) -> str:
+        """End a browser's session here; return where it ends at the provider, "": nowhere.
+
+        Source: OpenID Connect RP-Initiated Logout 1.0, section 2.
+        """
+        session = self._sessions.pop(request.cookies.get(self._known, ""), None)
+        reply = None if session is None else await self._desks.sign_on("leave")
+        if session is None or reply is None or reply.code or not reply.out:
+            return ""  # one that is away keeps nobody signed on here
+        asked = {
+            "client_id": self._table.client_id,
+            "post_logout_redirect_uri": self._table.logged_out_uri,
+        }
+        if session[2]:
+            asked["id_token_hint"] = session[2]
+        return _asking(reply.out.decode(), asked)
+
+    def forget(self, found: Response) -> None:
+        """Take the session's cookie from a browser."""
         self._set(found, self._known, "", 0)
 
     def _set(self, found: Response, name: str, value: str, age_s: int) -> None:
@@ -126,6 +142,10 @@ def _told(reply: Reply) -> str:
             raise SignOnError(kind, reason)
         raise SignOnError("provider", reply.err.removeprefix("provider: "))
     return reply.out.decode()
+
+
+def _asking(endpoint: str, asked: Mapping[str, str]) -> str:
+    return f"{endpoint}{'&' if '?' in endpoint else '?'}{urlencode(asked)}"
 
 
 def _random() -> str:

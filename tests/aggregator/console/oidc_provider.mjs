@@ -1,20 +1,24 @@
-// npm's oidc-provider on loopback: node oidc_provider.mjs LIBRARY REDIRECT_URI; prints its issuer.
+// npm's oidc-provider on loopback: node oidc_provider.mjs LIBRARY REDIRECT_URI LEFT_URI; prints its issuer.
 // Whoever writes a name is let in; a name is also the group.
 import { once } from "node:events";
 import { createServer } from "node:http";
 
-const [library, redirectUri] = process.argv.slice(2);
+const [library, redirectUri, leftUri] = process.argv.slice(2);
 const { Provider } = await import(library);
 const server = createServer();
 server.listen(0, "127.0.0.1");
 await once(server, "listening");
 const issuer = `http://localhost:${server.address().port}`;
+// its own page would ask elsewhere for a font
+const logoutSource = (context, form) => {
+  context.body = `${form}<button form="op.logoutForm" name="logout" value="yes">Sign me out</button>`;
+};
 const provider = new Provider(issuer, {
-  clients: [{ client_id: "edge-ldp", client_secret: "of-the-console", redirect_uris: [redirectUri] }],
+  clients: [{ client_id: "edge-ldp", client_secret: "of-the-console", redirect_uris: [redirectUri], post_logout_redirect_uris: [leftUri] }],
   claims: { openid: ["sub"], email: ["email", "email_verified"], profile: ["groups"] },
   conformIdTokenClaims: false,
   cookies: { keys: ["a test's"] },
-  features: { devInteractions: { enabled: false } },
+  features: { devInteractions: { enabled: false }, rpInitiatedLogout: { logoutSource } },
   findAccount: (_, id) => ({ accountId: id, claims: () => ({ sub: id, groups: [id] }) }),
   interactions: { url: (_, { uid }) => `/interaction/${uid}` },
   loadExistingGrant: async ({ oidc }) => {

@@ -45,7 +45,8 @@ def provider(address: str) -> Iterator[str]:
     """Run npm's oidc-provider; give its issuer."""
     if not LIBRARY.exists():
         needs.missing("oidc-provider in .node")
-    words = [needs.program("node"), str(SCRIPT), str(LIBRARY), f"{address}/signed-on"]
+    words = [needs.program("node"), str(SCRIPT), str(LIBRARY)]
+    words += [f"{address}/{path}" for path in ("signed-on", "login")]
     with subprocess.Popen(
         words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as one:
@@ -129,6 +130,10 @@ def an_operators_day(browser: Browser, address: str, issuer: str, fleet: Fleet) 
         page.goto("/audit")
         expect(page.locator("main")).to_contain_text("devices erase")
         page.get_by_role("button", name="Log out").click()
+        page.get_by_role("button", name="Sign me out").click()  # the provider asks
+        page.wait_for_url(f"{address}/login")
+        page.get_by_role("link", name="Sign on").click()
+        assert page.locator("[name=name]").is_visible()  # whom it knew nothing of any more
         (back,) = [one for one in begun if "/signed-on?" in one]
         page.context.add_cookies(kept)  # type: ignore[arg-type] # as they were given
         page.goto(back)  # whoever finds it in a history, in this very browser

@@ -142,6 +142,7 @@ def provider() -> Iterator[tuple[str, type[Answers]]]:
             "authorization_endpoint": "/auth",
             "token_endpoint": "/token",
             "jwks_uri": "/keys",
+            "end_session_endpoint": "/end",
         }
         told = {name: issuer + place for name, place in places.items()}
         Own.wanted = {
@@ -196,6 +197,7 @@ LONG = "x" * 70_000
 AT = "/.well-known/openid-configuration"
 CASES: list[tuple[Change, str]] = [
     (claiming(), "303 "),
+    (claiming(groups=["grid", "x" * 5000]), "303 "),  # no address has room for such a token
     (callback(state="other"), "400 State: this browser began no such"),
     (callback(state=""), "400 State: this browser began no such"),
     (callback(cookie=""), "400 State: this browser began no such"),
@@ -290,7 +292,14 @@ async def _signs_on(
             assert (await client.get("/api/v1/openapi.json")).status_code == 200
             again = await client.get("/signed-on", params=query)  # its sign-on is over
             assert again.status_code == 400
-            await client.post("/logout")
+            left = await client.post("/logout")
+            to = urlsplit(left.headers["refresh"].removeprefix("0; url="))
+            asked = {name: one for name, (one,) in parse_qs(to.query).items()}
+            assert f"{to.scheme}://{to.netloc}{to.path}" == f"{issuer}/end"
+            assert asked.pop("id_token_hint", "long") == (token if len(token) < 4096 else "long")
+            where = "http://localhost/login"
+            assert asked == {"client_id": "edge-ldp", "post_logout_redirect_uri": where}
+            assert (await client.post("/logout")).headers["location"] == "/login"  # nobody did
         assert (await client.get("/api/v1/openapi.json")).status_code == 401
     return found, token
 
@@ -311,7 +320,10 @@ def test_a_provider_that_is_away_is_asked_again_and_told_of(tmp_path: Path) -> N
             assert desk.answer("begin", "", ()).code  # not asked again at once
             now[0] += RETRY_S
             assert desk.answer("begin", "", ()).out.decode() == f"{issuer}/auth"
+            assert desk.answer("leave", "", ()).out.decode() == f"{issuer}/end"
             now[0] += 3600
+        own.wanted[AT] = 200, {**right[1], "end_session_endpoint": "http://elsewhere.example/end"}
+        assert desk.answer("leave", "", ()) == Reply(0, b"", "")
 
 
 def test_a_session_ends_and_there_are_so_many(
