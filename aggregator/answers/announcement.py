@@ -140,17 +140,9 @@ def _sums(
 def _last_period(
     reader: Reader, config: AggregatorConfig, stream: StreamTable, now_s: int
 ) -> SumPeriod | None:
+    span, zone = (now_s - 2 * MAX_DAYS * DAY_S, now_s), config.zone(stream)
     with reader.snapshot():
-        found = read_sums_answer(
-            reader,
-            stream,
-            since_s=now_s - 2 * MAX_DAYS * DAY_S,
-            until_s=now_s,
-            group=None,
-            least=config.query.min_devices,
-            enrolled=reader.may_report(),
-            zone=config.zone(stream),
-        )
+        found = read_sums_answer(reader, stream, span, zone, least=config.query.min_devices)
     return None if found is None else max(found.periods, key=lambda one: one.to_s)
 
 

@@ -78,18 +78,8 @@ def _means(
 ) -> dict[str, GroupMean]:
     """Return a stream's mean of each group that may be told."""
     of_reports = _of_reports(reader, config, stream, groups.values(), span)
-    from_s, to_s = span
-    of_sums = [
-        read_sums_answer(
-            reader,
-            stream,
-            since_s=from_s,
-            until_s=to_s,
-            group=group,
-            least=1,  # however few they are
-            enrolled=reader.may_report(group),
-            zone=UTC,
-        )
+    of_sums = [  # however few they are
+        read_sums_answer(reader, stream, span, UTC, group=group, least=1)
         for group in groups.values()
     ]
     least, found = max(LEAST, config.query.min_devices), {}

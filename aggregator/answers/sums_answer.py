@@ -169,23 +169,21 @@ class _Taken(NamedTuple):
 def read_sums_answer(  # noqa: PLR0913 (what is asked for)
     reader: Reader,
     stream: StreamTable,
-    *,
-    since_s: int | None,
-    until_s: int | None,
-    group: int | None,
-    least: int,
-    enrolled: int,
+    span: tuple[int | None, int | None],
     zone: tzinfo,
+    *,
+    group: int | None = None,
+    least: int,
 ) -> SumsAnswer | None:
-    """Return what homes' sums of a range say, of all or of one group; None where there are none."""
-    span = since_s or 0, LAST_S if until_s is None else until_s
-    totals = reader.period_totals(stream.name, *span)
+    """Return what homes' sums of a span say, of all or of one group; None where there are none."""
+    since_s, until_s = span
+    totals = reader.period_totals(stream.name, since_s or 0, LAST_S if until_s is None else until_s)
     fits = [key for key in totals if read_layout(key.layout).slot_seconds == stream.slot_seconds]
     every = _joined({key: totals[key] for key in fits if group in (None, key.group)})
     if not every:
         return None
     left = _by_period(_joined({key: totals[key] for key in fits if group not in (None, key.group)}))
-    asked = _Asking(reader, stream, group, least, enrolled)
+    asked = _Asking(reader, stream, group, least, reader.may_report(group))
     periods, kept = [], []
     for when, taken in _by_period(every).items():
         figures = asked.figures(taken, left.get(when, ()))

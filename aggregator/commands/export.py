@@ -91,20 +91,13 @@ def periods_of_sums(
 ) -> list[Row]:
     """Return what homes' sums say of each period that ends in a span, of all and of each group."""
     since_s, until_s = span
-    groups = reader.groups()
+    groups, least = reader.groups(), max(LEAST, config.query.min_devices)
     asked: dict[str, int | None] = {ALL: None, **(groups if len(groups) > 1 else {})}
     found: dict[Period, dict[str, list[Row]]] = {}
     for name, group in asked.items():
-        answer = read_sums_answer(
-            reader,
-            stream,
-            since_s=since_s - MAX_DAYS * DAY_S,
-            until_s=until_s,
-            group=group,
-            least=max(LEAST, config.query.min_devices),
-            enrolled=reader.may_report(group),
-            zone=config.zone(stream),
-        )
+        since = since_s - MAX_DAYS * DAY_S, until_s
+        zone = config.zone(stream)
+        answer = read_sums_answer(reader, stream, since, zone, group=group, least=least)
         named = {"stream": stream.name, "group": name, "unit": stream.unit}
         for one in answer.periods if answer else ():
             if one.to_s > since_s:

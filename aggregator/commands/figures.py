@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from functools import partial
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from aggregator.answers.curve_answer import CurveAnswer, curve_answer, curve_csv, curve_text
 from aggregator.answers.curves import SHARES, CurveQuestion
@@ -79,7 +79,8 @@ def query(args: argparse.Namespace, config: AggregatorConfig, reader: Reader) ->
         work = partial(curve_shown, counted.plans, counted.rows, asked, counted.weights)
         curve = None if args.no_density else begin(work)
         facts = read_facts(reader, config, stream, group, counted)
-        sums = _sums_asked(args, config, reader, stream, group)
+        least = config.query.min_devices
+        sums = _sums_asked(args, reader, stream, zone, group=group, least=least)
     warnings += doubts
     found = answer(stream, facts, by, curve=curve)
     view = query_answer(
@@ -123,8 +124,8 @@ def load_curve(args: argparse.Namespace, config: AggregatorConfig, reader: Reade
     first, last = _buckets(args, stream)
     zone, group = find_zone(args, config), find_group(args, reader)
     curve = read_load_curve(reader, stream, first, last, group, by=args.by, zone=zone)
-    sums = _sums_asked(args, config, reader, stream, group)
     least, asked = config.query.min_devices, {"group": args.group, "mode": args.mode}
+    sums = _sums_asked(args, reader, stream, zone, group=group, least=least)
     view = curve_answer(stream, curve, least, args.by, zone, sums=sums, **asked)
     told = Shown(view, lambda: curve_text(view, zone), lambda: curve_csv(view), view.warnings)
     if view.mode == SUMS and (sums is None or sums.whole.mean is None):
@@ -139,25 +140,12 @@ def load_curve(args: argparse.Namespace, config: AggregatorConfig, reader: Reade
 
 
 def _sums_asked(
-    args: argparse.Namespace,
-    config: AggregatorConfig,
-    reader: Reader,
-    stream: StreamTable,
-    group: int | None,
+    args: argparse.Namespace, reader: Reader, stream: StreamTable, zone: tzinfo, **asked: Any
 ) -> SumsAnswer | None:
     """Return what homes' sums of the range say; None without any, or where reports are asked."""
     if args.mode == LOCAL:
         return None
-    return read_sums_answer(
-        reader,
-        stream,
-        since_s=args.since,
-        until_s=args.until,
-        group=group,
-        least=config.query.min_devices,
-        enrolled=reader.may_report(group),
-        zone=find_zone(args, config),
-    )
+    return read_sums_answer(reader, stream, (args.since, args.until), zone, **asked)
 
 
 def _no_sums(sums: SumsAnswer | None) -> str:

@@ -61,10 +61,13 @@ def fill(
 
 
 def asked(
-    store: SqliteStore, *, enrolled: int = 0, least: int = 10, **given: Any
+    store: SqliteStore, *, since_s: int | None = None, until_s: int | None = None, **given: Any
 ) -> SumsAnswer | None:
-    span = {"since_s": None, "until_s": None, "group": None, **given}
-    return read_sums_answer(store, STREAM, least=least, enrolled=enrolled, zone=UTC, **span)
+    return read_sums_answer(store, STREAM, (since_s, until_s), UTC, **{"least": 10, **given})
+
+
+def enrol(store: SqliteStore, devices: int) -> None:
+    commit(store, changes(enrolled=frozenset(f"enrolled-{at}" for at in range(devices))))
 
 
 def found_of(store: SqliteStore, **given: Any) -> SumsAnswer:
@@ -87,7 +90,8 @@ def test_the_mean_is_the_librarys_of_the_same_homes(store: SqliteStore, homes: i
 
 def test_energy_is_told_as_measured_and_of_every_home_apart(store: SqliteStore) -> None:
     fill(store, 40, WEEK, WEEK + 1)
-    whole = found_of(store, enrolled=100).whole
+    enrol(store, 100)
+    whole = found_of(store).whole
     assert whole.coverage == pytest.approx(0.4)
     assert whole.energy_kwh is not None
     assert whole.mean is not None
@@ -219,7 +223,8 @@ def test_the_mode_is_that_of_the_narrower_answer_to_what_is_asked(
 
 def test_it_is_shown_to_people_machines_and_spreadsheets(store: SqliteStore) -> None:
     fill(store, 40, cells=4)
-    found = found_of(store, enrolled=50)
+    enrol(store, 50)
+    found = found_of(store)
     text = sums_text(found, "W", UTC)
     assert "06:00 to 12:00 UTC" in text
     assert "80%" in text
