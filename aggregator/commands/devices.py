@@ -15,7 +15,7 @@ from aggregator.answers.fleet.changes import (
     RenamedDevice,
     erased_text,
 )
-from aggregator.answers.fleet.device_view import (
+from aggregator.answers.fleet.lists import (
     DevicesAnswer,
     GroupsAnswer,
     devices_answer,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aggregator.answers.fleet.stream_view import (
+from aggregator.answers.fleet.lists import (
     RetiredStream,
     StreamsAnswer,
     retired_text,

@@ -15,7 +15,7 @@ from aggregator.answers.curated_view import read_streams
 from aggregator.answers.dossier import DossierAnswer, dossier_answer
 from aggregator.answers.fleet.audit import AuditEntry, orders, read_audit
 from aggregator.answers.fleet.check_view import CheckAnswer, check_answer
-from aggregator.answers.fleet.device_view import GroupSize
+from aggregator.answers.fleet.lists import GroupSize
 from aggregator.answers.fleet.one_device import DeviceAnswer, read_device
 from aggregator.answers.fleet.status import fortnight, read_summary, shown_device
 from aggregator.answers.fleet.status_answer import DayCounts, FleetSummary, ShownDevice

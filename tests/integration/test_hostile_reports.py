@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 import pytest
 
-from aggregator.answers.fleet.status import read_status
+from aggregator.answers.fleet.status import read_status, troubled_devices
+from aggregator.answers.fleet.status_answer import RefusingDevice
 from aggregator.answers.fleet.status_text import status_text
-from aggregator.answers.fleet.trust_view import RefusingDevice, troubled_devices
 from aggregator.answers.parts import answer_json
 from aggregator.config import parse_config
 from aggregator.counting.flush_counts import away_after

@@ -7,32 +7,13 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import asdict
 
+from aggregator.answers.crowds import MOVED_AGES
+from aggregator.answers.fleet import status_answer as told
 from aggregator.answers.fleet.completeness import (
     CuratedPlaces,
     StreamPlaces,
     places_of,
     stream_places,
-)
-from aggregator.answers.fleet.status_answer import (
-    DatedPlan,
-    DayCounts,
-    DeviceCounts,
-    FleetDevices,
-    FleetState,
-    FleetSummary,
-    RefusedMessages,
-    ServiceState,
-    ShownDevice,
-    SilentDevice,
-    StatusAnswer,
-    StreamState,
-    WorkerAges,
-    WorkerState,
-)
-from aggregator.answers.fleet.trust_view import (
-    marked_device,
-    told_ages,
-    troubled_devices,
 )
 from aggregator.answers.lookup import read_plans, read_revisions
 from aggregator.answers.plan_view import look_of, plan_terms
@@ -41,6 +22,7 @@ from aggregator.plans.planner import is_ahead
 from aggregator.store.rows import FLEET_DAYS, STOPPED
 from edge_ldp.protocol.plan import AHEAD_S
 from edge_ldp.protocol.released import FIRST_KEY, FIRST_SUMS_KEY
+from edge_ldp.protocol.strict_json import loads
 from edge_ldp.protocol.utc import utc
 
 if TYPE_CHECKING:
@@ -65,7 +47,7 @@ def read_status(
     *,
     every: bool = True,
     exact: bool = False,
-) -> StatusAnswer:
+) -> told.StatusAnswer:
     """Return what `status` answers; `every` False leaves completeness and curated empty."""
     names = {stream.id: stream.name for stream in config.streams}
     least = 1 if exact else config.query.min_devices
@@ -77,7 +59,7 @@ def read_status(
             plain.append(stream_places((device, key), record, names, least))
         else:
             curated.append(CuratedPlaces.of(places_of(device, record), number=key - FIRST_KEY))
-    return StatusAnswer(
+    return told.StatusAnswer(
         **asdict(_fleet_state(reader, config, now_s, sums)),
         devices=_fleet_devices(reader, config, now_s, least),
         curated_streams=sum(row.devices for row in sums if _is_curated(row.stream)),
@@ -88,24 +70,25 @@ def read_status(
     )
 
 
-def read_summary(reader: Reader, config: AggregatorConfig, now_s: int) -> FleetSummary:
+def read_summary(reader: Reader, config: AggregatorConfig, now_s: int) -> told.FleetSummary:
     """Return the summary."""
     quiet_s = max(QUIET_S, 2 * config.intake.receipt_interval_s) * config.speed
-    return FleetSummary(
+    return told.FleetSummary(
         **asdict(_fleet_state(reader, config, now_s, reader.report_sums())),
         quiet_s=int(quiet_s),
         slot_s=max(stream.slot_seconds for stream in config.streams)
         + int(SENDING_S * config.speed),
         room_bytes=reader.room_bytes(),
-        devices=DeviceCounts(**reader.device_sums(config.silent_before(now_s))._asdict()),
+        devices=told.DeviceCounts(**reader.device_sums(config.silent_before(now_s))._asdict()),
         days=[
-            DayCounts.of(row, date=str(date.fromordinal(row.day))) for row in reader.fleet_days()
+            told.DayCounts.of(row, date=str(date.fromordinal(row.day)))
+            for row in reader.fleet_days()
         ],
         is_fast=config.speed > 1,
     )
 
 
-def fortnight(found: FleetSummary, zone: tzinfo) -> list[tuple[str, DayCounts | None]]:
+def fortnight(found: told.FleetSummary, zone: tzinfo) -> list[tuple[str, told.DayCounts | None]]:
     """Return the dates to today, and how many devices were so then where that is known."""
     today, kept = utc(found.now_s).astimezone(zone).date(), {day.date: day for day in found.days}
     dates = (str(today - timedelta(days=ago)) for ago in reversed(range(FLEET_DAYS)))
@@ -129,9 +112,9 @@ def shown_device(  # noqa: PLR0913 (what is known)
     old_s: int,
     *,
     least: int,
-) -> ShownDevice:
+) -> told.ShownDevice:
     """Return what a page tells of a device; `least`: of how many devices figures are."""
-    return ShownDevice.of(
+    return told.ShownDevice.of(
         row,
         state="silent" if is_silent(row.state, row.seen_s, old_s) else row.state,
         seen_s=None if row.state == "unknown" else row.seen_s,
@@ -147,11 +130,43 @@ def shown_device(  # noqa: PLR0913 (what is known)
     )
 
 
+def marked_device(row: MarkRow, names: Mapping[int, str]) -> told.MarkedDevice:
+    """Return a marked device; `names` of streams."""
+    stream = names.get(row.stream, str(row.stream))
+    seen = {name: getattr(row, name) for name in ("device", "first_s", "last_s", "times")}
+    return told.MarkedDevice.of(row.mark, stream=stream, **seen)
+
+
+def troubled_devices(rows: Iterable[DeviceRow], least: int = 1) -> told.TroubledDevices:
+    """Return the devices that need somebody; `least`: of how many devices figures are."""
+    found = told.TroubledDevices(revoked=[], held=[], refusing=[], degraded=[])
+    for row in rows:
+        name = row.device
+        if row.is_degraded and row.revoked_s is None:
+            found.degraded.append(told.DegradedDevice.of(row, ages=told_ages(row.ages, least)))
+        if row.refusals:
+            found.refusing.append(told.RefusingDevice(device=name, reasons=list(row.refusals)))
+        if row.revoked_s is not None:
+            found.revoked.append(told.DecidedDevice(device=name, since_s=row.revoked_s))
+        if row.held_s is not None:
+            found.held.append(told.DecidedDevice(device=name, since_s=row.held_s))
+    return found
+
+
+def told_ages(text: str, least: int = 1) -> dict[str, int]:
+    """Return the ages that a device told, in seconds at its last status.
+
+    But for those that its reports move, where figures are of `least` devices.
+    """
+    ages = dict(loads(text.encode()).raw()) if text else {}
+    return {name: age for name, age in ages.items() if least <= 1 or name not in MOVED_AGES}
+
+
 def _fleet_state(
     reader: Reader, config: AggregatorConfig, now_s: int, sums: Sequence[ReportSum]
-) -> FleetState:
+) -> told.FleetState:
     names, retired = {stream.id: stream.name for stream in config.streams}, reader.retired()
-    return FleetState(
+    return told.FleetState(
         fleet=config.fleet,
         now_s=now_s,
         service=_service_state(reader, config, now_s),
@@ -160,15 +175,17 @@ def _fleet_state(
             _stream_state(reader, stream, sums, now_s, retired.get(stream.id))
             for stream in config.streams
         ],
-        refused=[RefusedMessages.of(row, stream=names.get(row.stream)) for row in reader.refused()],
+        refused=[
+            told.RefusedMessages.of(row, stream=names.get(row.stream)) for row in reader.refused()
+        ],
     )
 
 
-def _service_state(reader: Reader, config: AggregatorConfig, now_s: int) -> ServiceState:
+def _service_state(reader: Reader, config: AggregatorConfig, now_s: int) -> told.ServiceState:
     late_s, last_s = LATE_S * config.clock.rate, reader.last_commit_s()
     beats = [_worker_state(row, now_s, late_s) for row in reader.beats()]
     awaited = [beat for beat in beats if beat.health != STOPPED]
-    return ServiceState(
+    return told.ServiceState(
         runs=reader.is_served(),
         workers=beats,
         is_late=bool(awaited) and all(beat.is_late for beat in awaited),
@@ -181,22 +198,22 @@ def _age_s(at_s: int, now_s: int, slack_s: float) -> int | None:
     return max(0, now_s - at_s) if at_s - now_s <= slack_s else None
 
 
-def _worker_state(row: BeatRow, now_s: int, late_s: float) -> WorkerState:
+def _worker_state(row: BeatRow, now_s: int, late_s: float) -> told.WorkerState:
     age_s = now_s - row.at_s
-    since = {name: getattr(row.times, name) for name in WorkerAges.__struct_fields__}
+    since = {name: getattr(row.times, name) for name in told.WorkerAges.__struct_fields__}
     ages = {name: None if at_s is None else max(0, now_s - at_s) for name, at_s in since.items()}
-    return WorkerState.of(
+    return told.WorkerState.of(
         row,
         age_s=age_s,
         is_late=age_s > late_s and row.health != STOPPED,
-        ages=WorkerAges(**ages),
+        ages=told.WorkerAges(**ages),
         valid_s=row.times.valid_s,
     )
 
 
 def _fleet_devices(
     reader: Reader, config: AggregatorConfig, now_s: int, least: int
-) -> FleetDevices:
+) -> told.FleetDevices:
     """Return numbers, and single devices where it matters."""
     with reader.snapshot():
         states = reader.device_states()
@@ -205,8 +222,8 @@ def _fleet_devices(
     longest = None
     if row is not None:
         age_s = _age_s(row.seen_s, now_s, LATE_S * config.clock.rate)
-        longest = SilentDevice(device=row.device, seen_s=row.seen_s, age_s=age_s)
-    return FleetDevices(
+        longest = told.SilentDevice(device=row.device, seen_s=row.seen_s, age_s=age_s)
+    return told.FleetDevices(
         **asdict(troubled_devices(trouble, least)),
         enrolled=sums.enrolled,
         online=states.get("online", 0),
@@ -223,7 +240,7 @@ def _stream_state(
     sums: Sequence[ReportSum],
     now_s: int,
     retired_s: int | None,
-) -> StreamState:
+) -> told.StreamState:
     plans, revisions = read_plans(reader, stream), read_revisions(reader, stream)
     mine = [row for row in sums if row.stream == stream.id]
     dated = None
@@ -231,8 +248,8 @@ def _stream_state(
         plan = plans[max(plans)]
         (terms,) = plan_terms({plan.epoch: plan}, revisions)
         ahead = is_ahead(plan, now_s, AHEAD_S)
-        dated = DatedPlan.of(terms, expires_s=plan.expires_s, is_ahead=ahead)
-    return StreamState(
+        dated = told.DatedPlan.of(terms, expires_s=plan.expires_s, is_ahead=ahead)
+    return told.StreamState(
         stream=stream.name,
         unit=stream.unit,
         plan=dated,

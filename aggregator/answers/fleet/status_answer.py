@@ -5,8 +5,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from aggregator.answers.fleet.completeness import CuratedPlaces, StreamPlaces
-from aggregator.answers.fleet.trust_view import MarkedDevice, TroubledDevices
-from aggregator.answers.parts import AnswerPart, Reports, Seconds, Span
+from aggregator.answers.parts import AnswerPart, Reports, Seconds, Share, Span
 from aggregator.answers.plan_view import Look, PlanTerms
 
 
@@ -100,6 +99,63 @@ class SilentDevice(AnswerPart, frozen=True, kw_only=True):
     device: str
     seen_s: Seconds
     age_s: Span | None
+
+
+class MarkedDevice(AnswerPart, frozen=True, kw_only=True):
+    """A device that sends codes more often than honest ones.
+
+    device, stream, first_s, last_s, times that it was marked; and of the last mark: name: the set
+    of codes; seen of reports were in it; bound: its largest honest share; chance: of as many. A
+    mark takes nothing out of any count, unless the configuration says so.
+    """
+
+    device: str
+    stream: str
+    first_s: Seconds
+    last_s: Seconds
+    times: int
+    name: str
+    seen: Reports
+    reports: Reports
+    bound: Share
+    chance: Share
+
+
+class DecidedDevice(AnswerPart, frozen=True, kw_only=True):
+    """A device that an operator, or a mark, decided about: device, since_s."""
+
+    device: str
+    since_s: Seconds
+
+
+class RefusingDevice(AnswerPart, frozen=True, kw_only=True):
+    """A device that refuses plans: device, reasons[]."""
+
+    device: str
+    reasons: list[str]
+
+
+class DegradedDevice(AnswerPart, frozen=True, kw_only=True):
+    """A device whose last status told of trouble: device, health, ages."""
+
+    device: str
+    health: str
+    ages: dict[str, Span]
+
+
+class TroubledDevices(AnswerPart, frozen=True, kw_only=True):
+    """The devices that need somebody, or about which somebody decided.
+
+    revoked[]: those that may not report, and held[]: those in quarantine, whose counts are kept
+    apart, each device, since_s; refusing[]: device, reasons[] why it refused plans since it
+    started, or what of its account is not believed; degraded[]: device, health, ages (as `devices
+    list`) of those whose last status told of trouble.
+    """
+
+    revoked: list[DecidedDevice]
+    held: list[DecidedDevice]
+    refusing: list[RefusingDevice]
+    degraded: list[DegradedDevice]
 
 
 class FleetDevices(TroubledDevices, frozen=True, kw_only=True):

@@ -8,15 +8,20 @@ from typing import TYPE_CHECKING
 from msgspec.structs import asdict
 
 from aggregator.answers.fleet.status import COLUMNS
-from aggregator.answers.fleet.trust_view import looks_lines, trust_lines
 from aggregator.answers.units import age_text, clock_text, text_table
 from edge_ldp.service.health import LINK_STATES
 
 if TYPE_CHECKING:
-    from aggregator.answers.fleet.status_answer import StatusAnswer, StreamState, WorkerState
+    from collections.abc import Iterable, Sequence
+
+    from aggregator.answers.fleet import status_answer as told
+    from aggregator.answers.plan_view import Look
+
+MANY = 20  # rows of a table in a summary
+NOTE = "a mark takes nothing out of any count, unless [guard] quarantine says so"
 
 
-def status_text(view: StatusAnswer, zone: tzinfo = UTC) -> str:
+def status_text(view: told.StatusAnswer, zone: tzinfo = UTC) -> str:
     """Return the status as people read it."""
     devices, service = view.devices, view.service
     states = f"{devices.online} online, {devices.offline} offline"
@@ -56,7 +61,7 @@ def status_text(view: StatusAnswer, zone: tzinfo = UTC) -> str:
     return "\n".join(lines) + "\n"
 
 
-def worker_text(beat: WorkerState, zone: tzinfo = UTC) -> str:
+def worker_text(beat: told.WorkerState, zone: tzinfo = UTC) -> str:
     """Return how a worker is by its last heartbeat."""
     name = f"worker {beat.worker}" if beat.worker else "service"
     state = f"DOES NOT ANSWER, was {beat.health}" if beat.is_late else beat.health
@@ -64,7 +69,7 @@ def worker_text(beat: WorkerState, zone: tzinfo = UTC) -> str:
     return ", ".join([f"{name} {state}", text, *beat_ages(beat)])
 
 
-def beat_ages(beat: WorkerState) -> list[str]:
+def beat_ages(beat: told.WorkerState) -> list[str]:
     """Return in words how old link, report and receipt are; nothing where it was not told.
 
     Who does not answer may have another link by now, or none.
@@ -80,7 +85,7 @@ def beat_ages(beat: WorkerState) -> list[str]:
     return texts
 
 
-def _plan_line(stream: StreamState, now_s: int, zone: tzinfo) -> str:
+def _plan_line(stream: told.StreamState, now_s: int, zone: tzinfo) -> str:
     plan, terms = stream.plan, "no plan yet"
     if plan is not None:
         age_s = None if plan.is_ahead else max(0, now_s - plan.issued_s)
@@ -98,3 +103,76 @@ def _when(seconds: int | None, age_s: int | None, zone: tzinfo) -> str:
         return "never"
     age = "in the future: by a rehearsal's clock?" if age_s is None else f"{age_text(age_s)} ago"
     return f"{clock_text(seconds, zone)} {zone} ({age})"
+
+
+def looks_lines(looks: Iterable[tuple[str, Look | None]], zone: tzinfo = UTC) -> list[str]:
+    """Return for people what the last revision of each stream said."""
+    lines = []
+    for name, look in looks:
+        if look is None:
+            continue
+        lines += ["", f"{name}, looked at {clock_text(look.at_s, zone)} {zone}:"]
+        lines += [f"  {reason}" for reason in look.reasons]
+        lines += [f"  warning: {text}" for alarm in look.alarms for text in alarm.warnings]
+    return lines
+
+
+def trust_lines(
+    devices: told.TroubledDevices, marked: Sequence[told.MarkedDevice], zone: tzinfo = UTC
+) -> list[str]:
+    """Return for people the devices that need somebody, by what is wrong with them."""
+    lines = []
+    if devices.revoked or devices.held:
+        table = _decided_table(devices, zone)
+        lines += ["", *_first(table, "devices list --only revoked|held")]
+    degraded = [_degraded_row(row) for row in devices.degraded]
+    if degraded:
+        table = text_table(["device", "by its last status", "last telegram then"], degraded)
+        lines += ["", *_first(table, "devices list")]
+    refusing = [[row.device, "; ".join(row.reasons)] for row in devices.refusing]
+    if refusing:
+        table = text_table(["device", "refused, last reasons"], refusing)
+        lines += ["", *_first(table, "status --json")]
+    if marked:
+        lines += ["", *_first(_marked_table(marked, zone), "status --json"), NOTE]
+    return lines
+
+
+def _degraded_row(row: told.DegradedDevice) -> list[str]:
+    age_s = row.ages.get("telegram_s")
+    return [row.device, row.health, "-" if age_s is None else f"{age_text(age_s)} ago"]
+
+
+def _first(table: str, where: str) -> list[str]:
+    """Return a table's first lines; `where` all of them are shown."""
+    lines = table.splitlines()
+    more = len(lines) - 1 - MANY
+    return lines if more <= 0 else [*lines[: 1 + MANY], f"and {more} more: `{where}`"]
+
+
+def _decided_table(devices: told.TroubledDevices, zone: tzinfo) -> str:
+    decided = (devices.revoked, devices.held)
+    since = [{row.device: row.since_s for row in rows} for rows in decided]
+    rows = (
+        [device, *(clock_text(of.get(device), zone) for of in since)]
+        for device in sorted(since[0].keys() | since[1].keys())
+    )
+    return text_table(["device", f"revoked {zone}", f"quarantine {zone}"], rows)
+
+
+def _marked_table(rows: Sequence[told.MarkedDevice], zone: tzinfo) -> str:
+    head = ["marked", "codes", "seen", "of reports", "bound", "chance", f"first {zone}", "times"]
+    cells = (
+        [
+            f"{row.device} {row.stream}",
+            row.name,
+            str(row.seen),
+            str(row.reports),
+            f"{row.bound:.4f}",
+            f"{row.chance:.1e}",
+            clock_text(row.first_s, zone),
+            str(row.times),
+        ]
+        for row in rows
+    )
+    return text_table(head, cells)

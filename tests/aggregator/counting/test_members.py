@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from aggregator.answers.fleet.device_view import devices_answer, devices_text
+from aggregator.answers.fleet.lists import devices_answer, devices_text
 from aggregator.commands.member_files import read_members, write_members
 from aggregator.counting.members import Listed, Standing, Wish, decided, named_wishes
 from aggregator.errors import MemberError

@@ -2,13 +2,9 @@
 
 from msgspec import to_builtins
 
-from aggregator.answers.fleet.trust_view import (
-    TroubledDevices,
-    looks_lines,
-    marked_device,
-    troubled_devices,
-    trust_lines,
-)
+from aggregator.answers.fleet.status import marked_device, troubled_devices
+from aggregator.answers.fleet.status_answer import TroubledDevices
+from aggregator.answers.fleet.status_text import looks_lines, trust_lines
 from aggregator.answers.plan_view import look_of
 from aggregator.counting.records import Marked
 from aggregator.plans.revision import Revision
