@@ -9,6 +9,7 @@
 #   --from PATH     what pip installs: this source tree unless given; a service's wheel with the library's beside
 #                   it, or a directory of all wheels for a machine without a network
 #   --root DIR      under another root (an image being built); services are not started there
+#   --with A,B      of the aggregator: what else is installed, and at upgrades again: oidc, postgres, archive, qr, spark
 #   --image         the agent takes the invitation on the boot partition at its first start:
 #                   /boot/firmware/edge-ldp.invitation, one for each card
 #
@@ -16,8 +17,8 @@
 set -eu
 
 here=$(cd "$(dirname "$0")/.." && pwd)
-what= action=install from=$here root= image=
-usage() { sed -n '2,16s/^# \{0,1\}//p' "$0"; exit 2; }
+what= action=install from=$here root= image= with=
+usage() { sed -n '2,17s/^# \{0,1\}//p' "$0"; exit 2; }
 fail() { echo "install.sh: $1" >&2; exit "${2:-1}"; }
 
 while [ $# -gt 0 ]; do
@@ -25,6 +26,7 @@ while [ $# -gt 0 ]; do
         agent | aggregator) what=$1 ;;
         --remove | --purge) action=${1#--} ;;
         --from) from=${2:?--from needs a path}; shift ;;
+        --with) with=${2:?--with needs names, as oidc,postgres}; shift ;;
         --image) image=edge-ldp-agent-first.service ;;
         --root) root=${2:?--root needs a directory}; shift ;;
         *) usage ;;
@@ -33,6 +35,12 @@ while [ $# -gt 0 ]; do
 done
 [ -n "$what" ] || usage
 [ -z "$image" ] || [ "$what" = agent ] || usage
+for each in $(echo "$with" | tr , ' '); do
+    case $what,$each in
+        aggregator,archive | aggregator,oidc | aggregator,postgres | aggregator,qr | aggregator,spark) ;;
+        *) fail "--with: $what has no $each" 2 ;;
+    esac
+done
 [ "$(id -u)" = 0 ] || fail "needs root: sudo $0 $what" 2
 
 unit=edge-ldp-$what.service
@@ -83,6 +91,9 @@ install_service() {
     in_root install -d -m 0700 -o "$user" -g "$user" "/var/lib/$user"
     in_root python3 -m venv "$venv"
     told=$(mktemp)
+    chosen=$root$venv/$what.extras
+    [ -n "$with" ] || [ ! -e "$chosen" ] || with=$(cat "$chosen")
+    extras=$extras${with:+$with,}
     lend
     pip_install "[${extras}sign]" 2>"$told" || {
         could_reach_the_index
@@ -94,6 +105,7 @@ install_service() {
         }
     }
     rm -f "$told"
+    [ -z "$with" ] || echo "$with" >"$chosen"
     install -d "$root/usr/local/bin" "$root/etc/systemd/system"
     ln -sf "$venv/bin/edge-ldp" "$root/usr/local/bin/edge-ldp"
     for each in $units; do install -m 0644 "$here/config/systemd/$each" "$root/etc/systemd/system/$each"; done

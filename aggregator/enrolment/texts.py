@@ -22,7 +22,7 @@ DAY_S = 86_400
 
 THRESHOLDS = {  # of how many homes a figure has to be, and who says so
     "usual": (10, "what ships"),
-    "gb": (5, "GB: network operators' data privacy plans; the number from memory"),
+    "gb": (5, "GB: no source was found for this number"),
     "nl": (10, "NL: connections a line in Stedin's open data"),
     "california": (100, "California: residential, CPUC D.14-05-016; others 15, none above 15 %"),
 }

@@ -163,6 +163,10 @@ def test_the_installer_is_posix_shell() -> None:
     told = run_told(["sh", str(script)])
     assert told.returncode == 2
     assert "install.sh agent" in told.stdout
+    for words in (["agent", "--with", "oidc"], ["aggregator", "--with", "oidc,odic"]):
+        told = run_told(["sh", str(script), *words])
+        assert told.returncode == 2
+        assert told.stderr == f"install.sh: --with: {words[0]} has no {words[2][-4:]}\n"
 
 
 @pytest.mark.parametrize(
