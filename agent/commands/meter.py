@@ -113,9 +113,8 @@ def _add_setup(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         "--days", type=whole_number, help="that a sum is of, instead of an invitation's"
     )
     sub.add_argument("--share", type=share_given, help="of the window's ε, for sums")
-    sub.add_argument(
-        "--least-b", type=whole_number, help="least noise of a sum (default: as reports tell)"
-    )
+    text = "least noise of sums, or STREAM=it of one's (default: as reports tell)"
+    sub.add_argument("--least-b", type=_least, action="append", metavar="N", help=text)
     sub.add_argument(
         "--clock", choices=["kernel", "assume"], default="kernel", help="[clock] trust"
     )
@@ -335,4 +334,11 @@ def _complain(text: str) -> None:
     sys.stderr.write(text + "\n")
 
 
+def _least_of(text: str) -> tuple[str, int]:
+    """Return of which stream's noise, "" of all, a text says how much there is at least."""
+    name, _, least = text.rpartition("=")
+    return name, whole_number(least)
+
+
+_least = taken_as("a whole number above 0, or STREAM=it", _least_of)
 _seconds = taken_as(f"seconds, above 0 and at most {MAX_SECONDS}", _positive)

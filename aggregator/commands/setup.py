@@ -24,6 +24,7 @@ from aggregator.enrolment.logins import hashed, new_password, write_secret
 from aggregator.enrolment.texts import (
     AGGREGATOR,
     DAY_S,
+    GAS_SLOT_S,
     SIMULATOR,
     THRESHOLDS,
     WANTED,
@@ -54,6 +55,7 @@ DESCRIPTION = """\
 Write all that a new fleet needs into DIR, a directory that is not there yet: the configuration of
 the aggregator, that of the broker with its access list, passwords and certificates, and a key that
 plans are signed with; then say what to start. Without --host only this machine reaches the broker.
+--gas: sums of homes, too, each of whose owners has to agree to it by name.
 --wanted: totals are told best by sums that homes make, hours and densities by reports of single
 values: `edge-ldp forecast` says how well, and what a home gives away.
 """
@@ -89,6 +91,9 @@ def _checked(args: argparse.Namespace, place: Path) -> NewFleet:
         raise ConfigError(str(place), "DIR", "expected a directory that is not there yet, or empty")
     if args.rehearsal and args.host is not None:
         raise ConfigError("arguments", "--rehearsal", "expected no --host: it is for this machine")
+    if args.gas and GAS_SLOT_S % args.slot_seconds:
+        expected = f"expected --slot-seconds of which {GAS_SLOT_S} is a multiple"
+        raise ConfigError("arguments", "--gas", expected)
     if not str(place).isprintable() or " " in str(place):
         raise ConfigError(str(place), "DIR", "expected a path without spaces: the broker reads it")
     _must_be_entered(place)
@@ -112,6 +117,7 @@ def _checked(args: argparse.Namespace, place: Path) -> NewFleet:
         is_signed=not args.rehearsal and _can_sign(),
         next_key=None,
         threshold=args.threshold,
+        gas=args.gas,
         clock=clock,
         user=_broker_user(),
     )
@@ -331,5 +337,7 @@ def add(commands: Commands) -> None:
     add("--threshold", choices=tuple(THRESHOLDS), default="usual", help=least)
     wanted = "most: sums of homes, or reports alone (total, or as asked)"
     add("--wanted", choices=tuple(WANTED), help=wanted)
+    gas = "also a week's gas, of homes that show it (6000 dm³ in an hour at most)"
+    add("--gas", type=whole_number, nargs="?", default=0, const=6000, metavar="DM3", help=gas)
     add("--rehearsal", action="store_true", help="for simulated homes, on a clock that runs fast")
     add("--day", type=_day, default=5.0, metavar="S", help="real seconds of a rehearsal's day (5)")

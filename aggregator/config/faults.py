@@ -40,15 +40,22 @@ def faults(config: AggregatorConfig) -> Iterator[tuple[str, str]]:
     if config.devices is not None and config.devices.ca_file and not config.devices.tls:
         yield "devices.ca_file", "none without tls"
     yield from _zone_faults(config.query.zone)
+    yield from _streams_faults(config)
+
+
+def _streams_faults(config: AggregatorConfig) -> Iterator[tuple[str, str]]:
     if not 1 <= len(config.streams) <= MAX_STREAMS:
         yield "streams", f"1 to {MAX_STREAMS} [[streams]]"
     for what in ("id", "name"):
         values = [getattr(stream, what) for stream in config.streams]
         if len(set(values)) != len(values):
             yield f"streams.{what}", "a different one for each stream"
+    shortest = min((stream.slot_seconds for stream in config.streams), default=1)
     for at, stream in enumerate(config.streams):
         for key, expected in _stream_faults(stream):
             yield f"streams[{at}].{key}", expected
+        if stream.home_sums and stream.slot_seconds % shortest:
+            yield f"streams[{at}].home_sums", f"slots of so many times the shortest, {shortest} s"
 
 
 def _plans_faults(plans: PlansTable) -> Iterator[tuple[str, str]]:

@@ -35,8 +35,16 @@ def invitation(  # noqa: PLR0913 (what an invitation is made of)
 ) -> Invitation:
     """Return a device's invitation; `ca` in PEM, `plan_keys` in hex.
 
-    It has one slot length: a stream of longer ones (gas) a household adds to its file by itself.
+    Of gas, and of slots that are longer than the shortest, homes give sums alone.
     """
+    streams = sorted(config.streams, key=lambda stream: stream.slot_seconds)
+    reported = [
+        one
+        for one in streams
+        if one.slot_seconds == streams[0].slot_seconds and one.use_quantity != "gas"
+    ]
+    if not any(one in reported or one.home_sums for one in streams):
+        raise ConfigError("invitation", "streams.home_sums", "expected where only gas is counted")
     return Invitation(
         fleet=config.fleet,
         device=device,
@@ -52,11 +60,11 @@ def invitation(  # noqa: PLR0913 (what an invitation is made of)
                 low=stream.low,
                 ceiling=stream.ceiling,
                 slot_seconds=stream.slot_seconds,
-                epsilon=str(stream.epsilon),
+                epsilon=str(stream.epsilon) if stream in reported else None,
                 sums=_sums(stream.home_sums),
             )
-            for stream in config.streams
-            if stream.slot_seconds == min(one.slot_seconds for one in config.streams)
+            for stream in streams
+            if stream in reported or stream.home_sums
         ),
     )
 

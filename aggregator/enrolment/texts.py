@@ -17,6 +17,19 @@ WANTED = {  # what an operator wants to know, and the lines that ask for it (ADR
     "part-of-day": ('horizon = "hour-of-day over 28 days"   # what reports are to tell best',),
     "density": ("survey_share = 0.5                 # surveys tell how values are spread",),
 }
+GAS_SLOT_S = 3600
+GAS = """
+[[streams]]                         # gas of meters behind a P1 port: each home's sum of a week
+name = "gas"
+id = 2
+unit = "dm3"
+ceiling = {ceiling:<25}# the meter's label: a G4 has 6 m³ an hour
+epsilon = {epsilon:<25}# of no report: gas has sums alone
+slot_seconds = {slot:<20} # a gas meter moves once an hour
+[streams.home_sums]
+share = 0.125
+days = 7
+"""
 DAY_S = 86_400
 
 
@@ -35,7 +48,7 @@ class NewFleet:
     `host`: how devices reach the broker, None: on this machine alone, without TLS. `clock`: of a
     rehearsal: (the simulated time it begins at, the real time, simulated seconds in a real one).
     `user`: whose rights the broker takes. `wanted`: one of WANTED. `day_s`: how long
-    after midnight UTC the day of homes' sums begins.
+    after midnight UTC the day of homes' sums begins. `gas`: the most in an hour, dm³, 0: none.
     """
 
     directory: str
@@ -53,6 +66,7 @@ class NewFleet:
     is_signed: bool
     next_key: str | None
     threshold: str
+    gas: int
     clock: tuple[float, float, float] | None
     user: str
 
@@ -144,8 +158,14 @@ def _stream(new: NewFleet) -> list[str]:
         f'mechanism = "{new.mechanism}"',
         *WANTED[new.wanted],
     ]
+    begins = f"offset_s = {new.day_s:<24}# their day begins at midnight (of winter)"
     if new.wanted == "total" and new.day_s:
-        lines.append(f"offset_s = {new.day_s:<24}# their day begins at midnight (of winter)")
+        lines.append(begins)
+    if new.gas:
+        lines += (
+            GAS.format(ceiling=new.gas, epsilon=new.epsilon, slot=GAS_SLOT_S).rstrip().split("\n")
+        )
+        lines += [begins] * (new.day_s % GAS_SLOT_S == 0 < new.day_s)
     return lines
 
 

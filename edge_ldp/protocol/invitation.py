@@ -57,8 +57,8 @@ class InvitedSums:
 class InvitedStream:
     """A quantity that the fleet counts: low, ceiling in `unit`; a slot of `slot_seconds`.
 
-    epsilon: which its plans need, as written; None where an older aggregator does not say. sums:
-    None where the fleet counts single values alone.
+    epsilon: which its plans need, as written; None where it is not told, or sums alone are counted.
+    sums: None where the fleet counts single values alone.
     """
 
     name: str
@@ -159,8 +159,12 @@ def _checked(found: Fields) -> Invitation:
     streams = tuple(_stream(one) for one in found.objects("streams", MAX_STREAMS))
     if not streams or len({one.name for one in streams}) != len(streams):
         raise MessageError("value", "streams", f"1 to {MAX_STREAMS} of different names")
-    if len({one.slot_seconds for one in streams}) != 1:
-        raise MessageError("value", "streams", "one slot length: a device has one")
+    shortest = streams[0].slot_seconds
+    if any(one.slot_seconds != shortest for one in streams if not one.sums) or any(
+        one.slot_seconds % shortest for one in streams
+    ):
+        expected = "one slot length, or after it so many times that and sums"
+        raise MessageError("value", "streams", expected)
     return Invitation(
         fleet=_name(found, "fleet"),
         device=_name(found, "device"),

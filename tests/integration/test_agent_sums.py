@@ -19,7 +19,7 @@ from edge_ldp.protocol.invitation import Invitation, InvitedBroker, InvitedStrea
 from edge_ldp.protocol.released import FIRST_SUMS_KEY
 from firmware_stubs.meters.telegram import full_p1_telegram
 from tests.agent.samples import CEILING_W, DEVICE, FLEET, SLOT_S, make_plan
-from tests.agent.summed import BOTH, GAS, in_memory
+from tests.agent.summed import BOTH, in_memory
 from tests.integration.agent_bench import (
     PATIENT,
     Agent,
@@ -43,6 +43,8 @@ unit = "dm3"
 ceiling = 6000
 epsilon = 4
 slot_seconds = 3600
+[streams.home_sums]
+share = 0.25
 """
 REACH = 28  # scales of noise that one cell in 2^40 is beyond
 MEAN_W, OFF_W = 400, 4 * 800  # of the meter's nine readings in turn
@@ -114,10 +116,11 @@ def kept_by(aggregator: Aggregator, stream: str = "power") -> list[SumsFrame]:
 
 
 def invitation(port: int, share: str) -> str:
-    """Return what an operator gives who counts sums of days; a test's agent is fast."""
-    stream = InvitedStream("power", "power", "W", 0, CEILING_W, SLOT_S, "4", InvitedSums(1, share))
+    """Return what an operator gives who counts sums of days, and gas, too, beside reports."""
+    power = InvitedStream("power", "power", "W", 0, CEILING_W, SLOT_S, "4", InvitedSums(1, share))
+    gas = InvitedStream("gas", "gas", "dm3", 0, 6000, 3600, sums=InvitedSums(1, "0.25"))
     broker = InvitedBroker("127.0.0.1", port, tls=False)
-    return Invitation(FLEET, DEVICE, broker, DEVICE, "secret", (), (stream,)).to_text()
+    return Invitation(FLEET, DEVICE, broker, DEVICE, "secret", (), (power, gas)).to_text()
 
 
 def set_up(agent: Agent, broker: RealBroker, share: str) -> str:
@@ -132,13 +135,14 @@ def set_up(agent: Agent, broker: RealBroker, share: str) -> str:
     )
     port = ("--port", str(agent.port.link), "--clock", "assume", "--state", str(agent.state))
     words = ("setup", "-c", str(agent.config), "--invitation", invitation(broker.port, share))
+    words += ("--least-b", "gas=1") if share != "1" else ()
     said = io.StringIO()
     with redirect_stdout(said):
         assert main([*words, *given, *meter, *port]) in (0, 4)
     assert clock is not None
     text = agent.config.read_text()
     text = re.sub(r'trust = "assume".*', f'trust = "assume"\n{clock[1]}', text)
-    agent.config.write_text(f"{text}\nleast_share = 0\n")
+    agent.config.write_text(text.replace("least_b", "least_share = 0\nleast_b"))
     return " ".join(said.getvalue().split())
 
 
@@ -148,8 +152,8 @@ async def test_a_strangers_first_hour_ends_with_a_sum_that_is_counted_PLN_21(
 ) -> None:
     """An invitation, a meter and a broker: `setup`, `run`, and an aggregator that answers from it.
 
-    Created = counted + kept: each period is one report, under its own number. With "both" its
-    owner adds gas by the hour, which the meter's line dates (AGT-38).
+    Created = counted + kept: each period is one report, under its own number. With "both"
+    its owner gives gas by the hour, too, which the meter's line dates (AGT-38).
     """
     clock = fast_clock(60)
     aggregator = Aggregator(tmp_path, broker)
@@ -175,9 +179,7 @@ async def test_a_strangers_first_hour_ends_with_a_sum_that_is_counted_PLN_21(
                 said = await asyncio.to_thread(set_up, agent, broker, share)
                 assert "Every day what power added up to leaves this home once" in said
                 assert ("codes leave this home" in said) == (mode == "both")
-                if mode == "both":
-                    gas = GAS.replace("share = 0.5", "share = 0.25\nleast_share = 0")
-                    agent.config.write_text(agent.config.read_text() + gas)
+                assert ("you give none: gas" in said) == (mode != "both")
                 agent.start()
                 names = ["power", *["gas"] * (mode == "both")]
                 await until(partial(has_settled, aggregator, 2, *names))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from agent.commands.setup.asked_plans import asked_epsilon, has_namesake
-from agent.commands.setup.asked_sums import given_sums
+from agent.commands.setup.asked_sums import given_sums, has_sums_alone
 from agent.commands.setup.invited import doubt_of_refusing, needed_epsilon
 from agent.commands.setup.places import named, state_place
 from agent.commands.setup.talk import SetupError, Talk
@@ -43,6 +43,16 @@ def all_answers(  # noqa: PLR0913 (what is known by then)
 ) -> tuple[Answers, str | None, str | None]:
     """Return the answers, the password and the authority's certificate that are to be written."""
     streams = invitation.streams if invitation else (_stream(args, talk, known),)
+    alone = [one for one in streams if has_sums_alone(one, streams)]
+    there = [one for one in streams if one.quantity in known or one not in alone]
+    sums = given_sums(args, talk, there) if there else {}
+    left = [one for one in alone if one.name not in sums]
+    if left:
+        names = ", ".join(one.name for one in left)
+        talk.say(f"left out, as the meter tells none or you give none: {names}")
+    streams = tuple(one for one in streams if one not in left)
+    if not streams:
+        raise SetupError("setup: nothing is left to report; nothing was written")
     registers = tuple(one for one in streams if one.quantity not in known)
     for stream in registers:
         if REGISTERS.get(stream.quantity) not in known:
@@ -61,7 +71,7 @@ def all_answers(  # noqa: PLR0913 (what is known by then)
         "slots": args.slots,
         "clock": args.clock,
         "page": args.page,
-        "sums": given_sums(args, talk, streams),
+        "sums": sums,
     }
     if invitation:
         made, password, ca = _invited(args, invitation, common)
@@ -82,7 +92,11 @@ def _needed(
     if password is None and made.password_file is not None:
         with suppress(OSError):
             password = Path(made.password_file).read_text().strip()
-    names = [stream.name for stream in made.streams]
+    names = [
+        stream.name
+        for stream in made.streams
+        if stream.name not in made.sums or made.sums[stream.name].mode != "sums"
+    ]
     found = asked_epsilon(_broker(made, password, ca), ca, made.fleet, names)
     if found:
         talk.say(f"the broker's plans need ε {found}")

@@ -15,6 +15,7 @@ from agent.commands.setup.talk import SetupError, Talk
 from agent.commands.setup.written import GivenSums
 from agent.config.doubts import fair_least
 from agent.config.sections import SumsTable
+from agent.meters.reading import GAS
 from edge_ldp.arguments import whole_number
 from edge_ldp.protocol.invitation import InvitedStream, InvitedSums
 
@@ -31,48 +32,68 @@ What may leave this home:
   both     each with its share of the same ε"""
 
 
+def has_sums_alone(stream: InvitedStream, streams: Sequence[InvitedStream]) -> bool:
+    """Say whether single values of a stream are never reported: of gas, or of longer slots."""
+    return stream.quantity == GAS or stream.slot_seconds != streams[0].slot_seconds
+
+
 def given_sums(
     args: argparse.Namespace, talk: Talk, streams: Sequence[InvitedStream]
 ) -> dict[str, GivenSums]:
     """Return the sums of streams by name, within the owner's bounds: of those that a fleet counts.
 
-    Raises SetupError for what is beyond them, where nobody takes it anyway.
+    What is beyond them, and nobody takes anyway, is not among them where a stream has sums alone;
+    of another one SetupError is raised.
     """
-    shares = [Decimal(one.sums.share) for one in streams if one.sums]
-    usual = "reports" if not shares else "sums" if min(shares) == 1 else "both"
+    alone = [one for one in streams if has_sums_alone(one, streams)]
+    others = [one for one in streams if one not in alone]
+    shares = [Decimal(one.sums.share) for one in others if one.sums]
+    usual = "both" if shares or alone else "reports"
+    if not others or min(shares, default=0) == 1:
+        usual = "sums"
     if talk.asks and args.give is None:
         talk.say(_WAYS)
     way = talk.taken("reports, sums or both", "--give", _way, usual, given=args.give)
     if way == "reports":
         return {}
-    summed = [one for one in streams if one.sums] or list(streams)
-    return {one.name: _given(args, talk, one, way, len(summed)) for one in summed}
+    found: dict[str, GivenSums] = {}
+    for one in alone:
+        if one.sums and (made := _given(args, talk, one, "sums", Decimal(one.sums.share))):
+            found[one.name] = made
+    summed = [one for one in others if one.sums] or others * (way == "sums" or not alone)
+    left = 1 - sum((one.table.share for one in found.values()), Decimal(0))
+    each = left / max(1, len(summed)) * (1 if way == "sums" else Decimal(USUAL.share))
+    for one in summed:
+        told = Decimal(one.sums.share if one.sums else 1)
+        share = each if way == "sums" or told == 1 else told
+        share = Decimal(args.share or share.quantize(_STEP, ROUND_DOWN).normalize())
+        if (made := _given(args, talk, one, WAYS[way], share)) is None:
+            remedy = "--give reports, or say how much noise there is at least: --least-b 1"
+            raise SetupError(f"setup: that is not given; nothing was written; {remedy}")
+        found[one.name] = made
+    return found
 
 
 def _given(
-    args: argparse.Namespace, talk: Talk, stream: InvitedStream, way: str, streams: int
-) -> GivenSums:
+    args: argparse.Namespace, talk: Talk, stream: InvitedStream, mode: str, share: Decimal
+) -> GivenSums | None:
+    """Return a stream's sums; None: what they tell was not measured, and nobody takes them."""
     wanted = stream.sums or USUAL
     if args.days is not None:
         wanted = replace(wanted, days=args.days)
     elif stream.sums is None:
         days = talk.taken("a sum of how many days", "--days", whole_number, str(wanted.days))
         wanted = replace(wanted, days=days)
-    told = Decimal(wanted.share)
-    if way == "sums" or told == 1 or stream.sums is None:
-        told = (Decimal(1) if way == "sums" else Decimal(USUAL.share)) / streams
-    share = Decimal(args.share or told.quantize(_STEP, ROUND_DOWN).normalize())
-    least = args.least_b or _fair(stream, wanted, share)
+    said = dict(args.least_b or ())
+    least = said.get(stream.name, said.get("")) or _fair(stream, wanted, share)
     if least is None:
-        text = (
+        talk.say(
             f"what sums of {stream.name} over {counted(wanted.days, 'day')} in "
-            f"{counted(wanted.cells, 'part')} give away was not measured for such a layout "
-            "or connection"
+            f"{counted(wanted.cells, 'part')} give away was not measured for such a layout, "
+            "quantity or connection"
         )
-        talk.say(text)
         if not (talk.asks and talk.agrees("take them anyway", "--least-b", default="n")):
-            remedy = "--give reports, or say how much noise there is at least: --least-b 1"
-            raise SetupError(f"setup: {text}; nothing was written; {remedy}")
+            return None
     table = SumsTable(
         share=share,
         days=wanted.days,
@@ -82,7 +103,7 @@ def _given(
         ceiling=_own_ceiling(args.fuse, stream),
         least_b=least or 1,
     )
-    return GivenSums(WAYS[way], table)
+    return GivenSums(mode, table)
 
 
 def _fair(stream: InvitedStream, wanted: InvitedSums, share: Decimal) -> int | None:
@@ -100,7 +121,7 @@ def _fair(stream: InvitedStream, wanted: InvitedSums, share: Decimal) -> int | N
 
 def _own_ceiling(fuse_w: int | None, stream: InvitedStream) -> int | None:
     """Return the connection's largest value where it is below the stream's: of its fuse alone."""
-    if fuse_w is None:
+    if fuse_w is None or stream.quantity == GAS:
         return None
     own = fuse_w * stream.slot_seconds // HOUR_S if stream.unit == "Wh" else fuse_w
     return own if stream.low < own < stream.ceiling else None

@@ -12,6 +12,7 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from agent.config.doubts import span_w
+from agent.meters.reading import GAS
 from edge_ldp.protocol.invitation import Invitation
 from edge_ldp.service.broker import LOOPBACK
 
@@ -55,7 +56,7 @@ def objections(found: Invitation, bounds: OwnersBounds) -> Iterator[Objection]:
         )
         yield Objection(text, f"--least-slot {seconds}")
     for stream in found.streams:
-        if (span := span_w(stream)) < bounds.fuse_w:
+        if stream.quantity != GAS and (span := span_w(stream)) < bounds.fuse_w:
             text = (
                 f"stream {stream.name} counts {stream.low:,} to {stream.ceiling:,} {stream.unit}, "
                 f"{span:,} W of the {bounds.fuse_w:,} W of the connection: the narrower that is, "

@@ -14,6 +14,8 @@ from edge_ldp.period_sums.habits import MEASURED, fair_scale, leak_of_reports, l
 from edge_ldp.protocol.invitation import InvitedStream, InvitedSums
 
 POWER = InvitedStream("power", "power", "W", 0, 43_470, 900)
+GAS = InvitedStream("gas", "gas", "dm3", 0, 6000, 3600, sums=InvitedSums(7, "0.125"))
+LEAST = [("gas", 150_000)]
 NOTHING = dict.fromkeys(("give", "days", "share", "least_b", "fuse"))
 FAIR = 527_074  # of a day's sums, beside reports of 43,470 W
 
@@ -47,7 +49,7 @@ def given(stream: InvitedStream, sums: InvitedSums | None = None, **options: Any
         (InvitedSums(1, "1"), {"give": "both"}, ["both", "0.75", 1, 702_766, None]),
         (InvitedSums(1, "0.5"), {"give": "reports"}, []),
         (InvitedSums(3, "1"), {"days": 1}, ["sums", "1", 1, FAIR, None]),
-        (InvitedSums(3, "1"), {"least_b": 7}, ["sums", "1", 3, 7, None]),
+        (InvitedSums(3, "1"), {"least_b": [("", 7)]}, ["sums", "1", 3, 7, None]),
         (InvitedSums(1, "1"), {"fuse": 17_250}, ["sums", "1", 1, FAIR, 17_250]),
         (InvitedSums(1, "1"), {"fuse": 50_000}, ["sums", "1", 1, FAIR, None]),
     ],
@@ -85,6 +87,31 @@ def test_an_energys_noise_is_a_powers_in_its_unit() -> None:
     energy = InvitedStream("e", "energy_import", "Wh", 0, 43_470 // 4, 900)
     (_, _, _, least, own) = given(energy, give="sums", fuse=17_250)
     assert (least, own) == (-(-fair_scale(1, 1, 1, 43_468) * 900 // 3600), 4312)  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    ("sums", "options", "expected"),
+    [
+        (None, {}, []),
+        (InvitedSums(1, "0.75"), {}, ["both 0.75"]),
+        (None, {"least_b": LEAST}, ["sums 0.125"]),
+        (InvitedSums(1, "0.75"), {"least_b": LEAST}, ["sums 0.125", "both 0.75"]),
+        (InvitedSums(1, "1"), {"least_b": LEAST}, ["sums 0.125", "sums 0.875"]),
+        (InvitedSums(1, "0.75"), {"least_b": LEAST, "give": "sums"}, ["sums 0.125", "sums 0.875"]),
+        (None, {"least_b": LEAST, "give": "sums"}, ["sums 0.125", "sums 0.875"]),
+        (None, {"least_b": LEAST, "give": "both"}, ["sums 0.125"]),
+        (InvitedSums(1, "0.75"), {"least_b": LEAST, "give": "reports"}, []),
+    ],
+)
+def test_gas_is_given_by_its_owners_word_alone_and_never_as_reports_PLN_21(
+    sums: InvitedSums | None, options: dict[str, Any], expected: list[str]
+) -> None:
+    """What it tells was not measured; without that word the others go on."""
+    args = Namespace(**(NOTHING | options))
+    found = given_sums(args, Talk(is_silent=True), [replace(POWER, sums=sums), GAS])
+    assert [f"{one.mode} {one.table.share}" for one in found.values()] == expected
+    if "gas" in found:
+        assert (found["gas"].table.days, found["gas"].table.least_b) == (7, 150_000)
 
 
 def test_streams_share_what_nobody_shared_out() -> None:

@@ -15,7 +15,12 @@ from aggregator.config import load_config
 from aggregator.enrolment.invitations import invitation
 from aggregator.enrolment.texts import WANTED
 from aggregator.main import main
-from edge_ldp.protocol.invitation import Invitation, InvitedSums, parse_invitation
+from edge_ldp.protocol.invitation import (
+    Invitation,
+    InvitedStream,
+    InvitedSums,
+    parse_invitation,
+)
 from tests.disk import place
 from tests.integration.conftest import free_port
 
@@ -58,6 +63,17 @@ def test_totals_are_asked_of_sums_and_the_rest_of_reports(
     assert found.streams[0].sums == sums
     assert stream.survey_share == share
     assert stream.horizon == "hour-of-day over 28 days"
+
+
+@pytest.mark.parametrize(("zone", "offset_s"), [("Europe/Berlin", 82_800), ("Asia/Kolkata", 0)])
+def test_gas_is_asked_for_by_the_hour_and_refused_where_no_slot_fits(
+    fleet: Path, zone: str, offset_s: int
+) -> None:
+    found, _ = invited(fleet, "--gas", "--zone", zone, "--wanted", "density")
+    gas = InvitedStream("gas", "gas", "dm3", 0, 6000, 3600, None, InvitedSums(7, "0.125"))
+    assert found.streams[1] == replace(gas, sums=InvitedSums(7, "0.125", offset_s=offset_s))
+    assert [one.epsilon for one in found.streams] == ["1", None]
+    assert main(["setup", str(fleet / "other"), "--gas", "--slot-seconds", "1000"]) == 2
 
 
 class Typed(io.StringIO):

@@ -135,10 +135,27 @@ def test_a_wrong_field_is_named(path: str, value: object, field: str) -> None:
     assert refused.value.field.endswith(field)
 
 
+SUMS = {"days": 7, "share": "0.5", "cells": 1, "block_hours": 1, "offset_s": 0}
+
+
+def test_a_stream_of_sums_may_have_slots_that_are_several_of_the_others() -> None:
+    gas = InvitedStream("gas", "gas", "dm3", 0, 6000, 3600, sums=InvitedSums(7, "0.5"))
+    both = replace(INVITATION, streams=(STREAM, gas))
+    assert parse_invitation(both.to_json()) == both
+
+
 @pytest.mark.parametrize(
-    "twice", [[{"name": "power"}, {"name": "power"}], [{"slot_seconds": 900}, {"slot_seconds": 60}]]
+    "twice",
+    [
+        [{"name": "power"}, {"name": "power"}],
+        [{"slot_seconds": 900}, {"slot_seconds": 3600}],
+        [{"slot_seconds": 900}, {"slot_seconds": 1000, "sums": SUMS}],
+        [{"slot_seconds": 3600, "sums": SUMS}, {"slot_seconds": 900}],
+    ],
 )
-def test_streams_have_names_of_their_own_and_one_slot_length(twice: list[dict[str, Any]]) -> None:
+def test_streams_have_names_of_their_own_and_reports_one_slot_length(
+    twice: list[dict[str, Any]],
+) -> None:
     fields = json.loads(INVITATION.to_json())
     first = fields["streams"][0]
     fields["streams"] = [first | {"name": f"s{at}"} | one for at, one in enumerate(twice)]
