@@ -129,13 +129,13 @@ def set_up(agent: Agent, broker: RealBroker, share: str) -> str:
     Nobody is asked; what is checked live may find that no plan is there yet.
     """
     clock = re.search(r"\[clock\]\n(.*?)\n\[", agent.config.read_text(), re.DOTALL)
-    given = ("--yes", "--replace", "--fuse", str(CEILING_W), "--epsilon", "4", "--slots", "4")
+    own = ("--least-b", "gas=1") if share != "1" else ()
+    given = (*own, "--yes", "--replace", "--fuse", str(CEILING_W), "--epsilon", "4", "--slots", "4")
     meter = (
         line for key in ('protocol = "dsmr"', *PATIENT.splitlines()) for line in ("--set", key)
     )
     port = ("--port", str(agent.port.link), "--clock", "assume", "--state", str(agent.state))
     words = ("setup", "-c", str(agent.config), "--invitation", invitation(broker.port, share))
-    words += ("--least-b", "gas=1") if share != "1" else ()
     said = io.StringIO()
     with redirect_stdout(said):
         assert main([*words, *given, *meter, *port]) in (0, 4)
