@@ -119,30 +119,6 @@ async def test_on_a_full_disk_it_waits_and_goes_on_when_there_is_room_AGT_05(
         assert names <= {"agent.toml", "state.db", "state.db.lock", "meter"}
 
 
-async def test_on_a_disk_that_became_read_only_nothing_is_randomised_AGT_06(
-    tmp_path: Path, broker: RealBroker
-) -> None:
-    """As ext4 does after an error: the files stay open and every write is refused."""
-    switch = tmp_path / "switch"
-    agent = Agent(tmp_path / "a", broker, fast_clock(100), sending=SLOTS_10, meter=PATIENT)
-    # but for the lock's, which is written after a commit: in between, the agent would end with 4
-    files = agent.state.with_name("state.db-wal")
-    agent.environment = environment(build(tmp_path), files, switch=switch, readonly=1)
-    async with listening(broker) as hub, playing(agent):
-        await hub.publish(make_plan())
-        agent.start()
-        await more(hub, agent)
-        switch.touch()
-        await until(lambda: HELD in agent.log.read_text())
-        stored = made(agent)
-        await asyncio.sleep(1)
-        assert made(agent) == stored
-        switch.unlink()
-        await more(hub, agent)
-        await ended_well(hub, agent)
-    assert agent.log.read_text().count(HELD) == 1
-
-
 def test_on_a_read_only_disk_it_refuses_to_start_and_names_it_AGT_06(tmp_path: Path) -> None:
     with mounted(tmp_path / "small", "size=800k,mode=0700") as place:
         agent = Agent(tmp_path / "a", 1, fast_clock(100))

@@ -1,7 +1,6 @@
 """The aggregator as a process: its main job, its commands, and frames that must not count."""
 
 import re
-import signal
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import suppress
@@ -14,10 +13,9 @@ import pytest
 from aggregator.config import load_config
 from aggregator.main import main
 from aggregator.plans.revision import revise
-from edge_ldp.protocol.messages import topic
-from edge_ldp.protocol.plan import Plan, parse_plan
+from edge_ldp.protocol.plan import Plan
 from edge_ldp.vectorized import perturb_many
-from tests.integration.aggregator_bench import FLEET, Aggregator, Wire, until, wires
+from tests.integration.aggregator_bench import Aggregator, Wire, until, wires
 from tests.integration.conftest import RealBroker
 
 OpenWire = Callable[[], Awaitable[Wire]]
@@ -166,77 +164,3 @@ async def test_completeness_adds_up_and_every_status_is_answered(
     assert status["service"]["runs"] is True
     assert status["streams"][0]["plan"]["epoch"] == 1
     assert status["last_commit_s"] > plan.issued_s
-
-
-async def test_commands_say_what_is_wrong_and_exit_with_their_code(
-    open_wire: OpenWire, aggregator: Aggregator, capsys: pytest.CaptureFixture[str]
-) -> None:
-    await (await open_wire()).plan()
-
-    def run(name: str, *options: str) -> tuple[int, str]:
-        code = main([name, "-c", str(aggregator.config), *options])
-        return code, capsys.readouterr().err
-
-    assert run("theta")[0] == 0
-    assert run("status")[0] == 0
-    code, said = run("query")
-    assert code == 5
-    assert "no reports in this range" in said
-    code, said = run("query", "--stream", "gas")
-    assert code == 2
-    assert "expected one of power" in said
-    code, said = run("run")
-    assert code == 4
-    assert "in use by process" in said
-    with pytest.raises(SystemExit, match="2"):
-        run("query", "--by", "weekday")
-    assert aggregator.end(signal.SIGTERM) == 0
-    text = aggregator.config.read_text()
-    aggregator.config.write_text(text.replace("bucket_slots = 1024", "bucket_slots = 60"))
-    code, said = run("run")
-    assert code == 4
-    assert "was made for stream 1" in said
-    aggregator.config.write_text(text.replace("epsilon", "epsilom"))
-    code, said = run("run")
-    assert code == 2
-    assert "streams[0].epsilom" in said
-    aggregator.config.unlink()
-    assert run("status")[0] == 2
-
-
-async def test_after_a_lost_database_plans_go_on_and_reports_under_the_last_one_count_NET_27(
-    open_wire: OpenWire, aggregator: Aggregator
-) -> None:
-    """The next epoch is above the retained one (docs/design.md, Messages); PLN-06 needs it."""
-    wire = await open_wire()
-    plan = await wire.plan()
-    (device,) = wire.add(1, plan)
-    await wire.send([device.make([plan.stream_mechanism.code_count])])
-    await until(lambda: aggregator.counted() == 1)
-    assert aggregator.end(signal.SIGTERM) == 0
-    for left in aggregator.store.parent.glob("aggregator.db*"):
-        left.unlink()
-    aggregator.start()
-    following = await wire.plan(epoch=2)
-    assert (following.epoch, following.store == plan.store) == (2, False)
-    await wire.send([device.make([plan.stream_mechanism.code_count])])
-    await until(lambda: aggregator.counted() == 1)
-    assert aggregator.plans()[1] == plan
-
-
-async def test_a_retained_plan_that_the_broker_lost_is_there_again_NET_23(
-    open_wire: OpenWire, aggregator: Aggregator
-) -> None:
-    """Nobody's link breaks; a device that comes later finds the plan all the same."""
-    aggregator.end()
-    text = aggregator.config.read_text()
-    aggregator.config.write_text(text.replace("_interval_s = 604800", "_interval_s = 1"))
-    aggregator.start()
-    wire = await open_wire()
-    plan = await wire.plan()
-    where = topic(FLEET, "plan", plan.stream)
-    await wire.link.publish(where, b"", retain=True)
-    assert (await wire.link.receive()).payload == b""
-    again = await wire.link.receive()
-    assert (again.topic, parse_plan(again.payload)) == (where, plan)
-    assert "retains our plan no more" in aggregator.log.read_text()

@@ -7,22 +7,14 @@ import signal
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, redirect_stdout
-from dataclasses import replace
+from contextlib import redirect_stdout
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from aggregator.commands.common import EXIT_VIOLATED
-from aggregator.counting.tally import MOST, Tally
 from aggregator.main import main
 from aggregator.store.sqlite.reader import SqliteReader
-from aggregator.store.sqlite.store import SqliteStore
-from tests.aggregator.store_contract import changes, commit
-from tests.aggregator.tallies import count_batches
 from tests.integration.aggregator_bench import (
-    CLOCK_RATE,
     STREAM,
     Aggregator,
     Wire,
@@ -32,12 +24,11 @@ from tests.integration.aggregator_bench import (
 )
 from tests.integration.conftest import RealBroker
 from tests.integration.test_agent_storage import fill, mounted
-from tests.integration.test_aggregator_kills import make_batches, survey_codes
+from tests.integration.test_aggregator_kills import make_batches
 
 OpenWire = Callable[[], Awaitable[Wire]]
 
 DAY_S, ORIGIN_S = 86_400, 1_700_000_000
-QUOTA = "quota_messages = 300"
 
 
 @pytest.fixture
@@ -52,34 +43,6 @@ def aggregator(tmp_path: Path, fast_broker: RealBroker) -> Iterator[Aggregator]:
     made.start()
     yield made
     made.kill()
-
-
-async def test_a_flood_is_refused_by_count_and_the_others_are_heard_REP_09(
-    tmp_path: Path, fast_broker: RealBroker, open_wire: OpenWire
-) -> None:
-    """A receipt interval is 10 real seconds; after it the flooder's own reports count again."""
-    aggregator = Aggregator(tmp_path, fast_broker, intake=QUOTA)
-    text = aggregator.config.read_text()
-    interval = f"receipt_interval_s = {10 * CLOCK_RATE}"
-    aggregator.config.write_text(text.replace("receipt_interval_s = 604800", interval))
-    aggregator.start()
-    try:
-        wire = await open_wire()
-        plan = await wire.plan()
-        (loud,) = wire.add(1, plan)
-        first = loud.make(survey_codes(wire, 5, seed=1))
-        honest = make_batches(wire, 10, 20, 5)
-        junk = [(first[0], bytes([at % 256]) * 40) for at in range(1000)]
-        late = loud.make(survey_codes(wire, 5, seed=2))  # of a device that floods, and honest
-        await wire.send([first] * 2000 + junk + honest[:100] + [late] + honest[100:])
-        await until(lambda: aggregator.refused().get("rate", 0) > 100)
-        await until(lambda: aggregator.counted() >= 1000)
-        assert aggregator.refused()["rate"] < 3000
-        await wire.settle()  # what was refused for the rate was kept, and comes again
-        await assert_counts_are_right(aggregator, wire)
-        assert "Traceback" not in aggregator.log.read_text()
-    finally:
-        aggregator.kill()
 
 
 async def test_reports_at_qos_0_are_taken_and_do_not_end_the_link_REP_01(
@@ -123,10 +86,6 @@ async def test_on_a_full_disk_it_holds_and_goes_on_when_there_is_room_AGG_05(
     assert said.count("no space") == said.count("works again") <= 3
 
 
-def refused(aggregator: Aggregator, reasons: str) -> int:
-    return sum(aggregator.refused().get(one, 0) for one in reasons.split())
-
-
 async def test_late_reports_of_a_closed_bucket_change_no_published_figure_AGG_18(
     open_wire: OpenWire, aggregator: Aggregator
 ) -> None:
@@ -150,33 +109,6 @@ async def test_late_reports_of_a_closed_bucket_change_no_published_figure_AGG_18
     await assert_counts_are_right(aggregator, wire, rejected=10)
     await wire.settle()  # the receipt covers them: they are not sent for ever
     assert aggregator.refused()["late"] == 2
-
-
-async def test_counts_at_the_integers_end_make_no_sum_negative_AGG_23(
-    open_wire: OpenWire, aggregator: Aggregator
-) -> None:
-    wire = await open_wire()
-    plan = await wire.plan()
-    (device,) = wire.add(1, plan)
-    codes = range(plan.stream_mechanism.code_count, plan.stream_mechanism.code_count + 2)
-    await wire.send([device.make(codes)])
-    await until(lambda: aggregator.counted() == 2)
-    assert aggregator.end(signal.SIGTERM) == 0
-    one = count_batches([((STREAM, plan.epoch, 0, 0), 1, np.array([9, 9]), np.array(codes))])
-    ((where, part),) = one.parts.items()
-    with closing(SqliteStore.open(aggregator.store)) as store:
-        commit(store, changes(tally=Tally({where: replace(part, counts=np.array([MOST, MOST]))})))
-    aggregator.start()
-    await wire.send([device.make(codes)])
-    await until(lambda: aggregator.accounts()[device.name].counted == 4)
-    printed = io.StringIO()
-    with redirect_stdout(printed):
-        code = main(["completeness", "-c", str(aggregator.config), "--exact", "--json"])
-    told = json.loads(printed.getvalue())
-    assert code == EXIT_VIOLATED
-    assert told["counts"][0]["in_counts"] == 2 * MOST  # they stay there
-    assert told["totals"]["counted"] == 4
-    assert "-" not in "".join(told["violations"])
 
 
 def published(aggregator: Aggregator) -> dict[str, object]:

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from edge_ldp.service.mqtt import LinkLostError
 from tests.integration.aggregator_bench import Aggregator, Wire, until, wires
 from tests.integration.conftest import EVERY_SECOND, RealBroker
 from tests.processes import kill
@@ -132,23 +131,6 @@ async def test_a_broker_killed_with_its_store_gone_loses_nothing_NET_03_NET_04(
     again.devices = wire.devices
     await again.settle()
     assert aggregator.counts() == again.expected()
-
-
-async def test_a_broker_restart_in_mid_run_is_survived_by_both_sides(
-    open_wire: OpenWire, aggregator: Aggregator, fast_broker: RealBroker
-) -> None:
-    wire = await open_wire()
-    await wire.plan()
-    messages = make_batches(wire, 20, 20, 10)
-    await wire.send(messages[:200])
-    fast_broker.restart()
-    with pytest.raises((LinkLostError, ExceptionGroup)):
-        await wire.send(messages[200:])
-    again = await open_wire()
-    again.devices = wire.devices
-    await again.settle()
-    assert aggregator.counts() == again.expected()
-    assert aggregator.log.read_text().count("connecting again") <= 5
 
 
 async def test_a_small_window_never_stalls_a_large_flush_AGG_03(

@@ -17,7 +17,6 @@ from typing import Any
 
 import pytest
 
-from agent.link.outgoing import status as status_message
 from agent.link.trouble import TWIN_TIMES
 from edge_ldp.device.frame import MAX_BYTES, decode
 from edge_ldp.protocol.messages import topic
@@ -440,34 +439,3 @@ async def test_a_broker_whose_disk_is_full_costs_nothing_NET_06(
                 await hub.confirm(DEVICE)
                 await until(lambda: not home.journal.keys())
                 hub.check(DEVICE)
-
-
-async def test_a_backlog_goes_out_no_faster_than_configured(
-    tmp_path: Path, broker: RealBroker
-) -> None:
-    """Fifty at once, then ten a second: the other homes come back at the same moment."""
-    home = Home(tmp_path, broker.port, sending="jitter_s = 0\nbatches_per_s = 10")
-    home.live(65)
-    begun_s = time.monotonic()
-    # a receipt would tell that several go in one message
-    async with listening(broker, receipts=False) as hub, home.connecting():
-        await until(lambda: len(hub.slots(DEVICE)) == 65)
-        assert time.monotonic() - begun_s >= 1.4
-
-
-async def test_the_status_holds_the_privacy_manifest_and_stays_with_the_broker(
-    tmp_path: Path, broker: RealBroker
-) -> None:
-    home = Home(tmp_path, broker.port)
-    async with home.connecting():
-        await until(lambda: home.uplink.online)
-        made = status_message(FLEET, DEVICE, home.device.status("online"))
-    late = await open_link(Broker(HOST, broker.port, "late"))
-    await late.subscribe([topic(FLEET, "status", DEVICE)])
-    message = await asyncio.wait_for(late.receive(), 60)
-    await late.close()
-    assert message.retain
-    assert message.payload == made.payload
-    assert b'"manifest":{"v":1,"measures":[{"stream":"power"' in message.payload
-    assert b'"epsilon_per_report":"1"' in message.payload
-    assert b'"window":{"reports":1,"slots":1,"period":' in message.payload

@@ -242,34 +242,3 @@ def test_any_order_over_one_and_three_workers_counts_as_sqlite_does_AGG_10(
         assert workers[0].presence(1) == sqlite.presence(1)
         for store in stores:
             store.close()
-
-
-@pytest.mark.parametrize(
-    "rounds", [20, pytest.param(2000, marks=[pytest.mark.slow, pytest.mark.timeout(900)])]
-)
-def test_two_workers_that_get_the_same_report_at_the_same_moment_count_it_once_AGG_10(
-    url: str, rounds: int
-) -> None:
-    """2,000 rounds of 50 reports: a hundred thousand races."""
-    workers = [PostgresStore.open(url, alone=False, worker=name) for name in ("one", "two")]
-    devices = [f"home-{at:02d}" for at in range(50)]
-    start = threading.Barrier(2, timeout=240)
-
-    def get(worker: int) -> None:
-        for batch in range(rounds):
-            one = encode(1, batch + 1, 1, [FIRST + batch], [batch % CODES])
-            frames = [Message(f"edge-ldp/v1/demo/report/{device}", one) for device in devices]
-            # in one flush, or in two whose devices are not in the order of their names
-            parts = [frames] if worker == batch % 2 else [frames[::-2], frames[::2]]
-            start.wait()
-            for part in parts:
-                take(workers[worker], part)
-
-    with ThreadPoolExecutor(2) as pool:
-        list(pool.map(get, range(2)))
-    found = [(r.counted, r.duplicates, r.conflicts) for _, r in workers[0].records()]
-    assert found == [(rounds, rounds, 0)] * len(devices)
-    assert sum(counts(workers[0])[3]) == rounds * len(devices)
-    assert [row.messages for row in workers[1].refused()] == [rounds * len(devices)]
-    for store in workers:
-        store.close()

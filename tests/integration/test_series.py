@@ -1,8 +1,6 @@
 """Old states, clocks ahead and forged receipts: real broker, agent and aggregator count all."""
 
-import asyncio
 import sqlite3
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
@@ -15,7 +13,6 @@ from agent.state.journal import Journal
 from agent.state.journal_schema import TABLES, seal
 from agent.state.local_mode import local_device
 from edge_ldp.protocol.ledger import Ledger, Window
-from edge_ldp.service.clock import Clock
 from tests.agent.samples import SLOT_S, T0, StillClock, make_config, make_plan
 from tests.integration.agent_bench import Agent, Hub, fast_clock, listening, made, playing, until
 from tests.integration.conftest import RealBroker, broker, make_broker
@@ -110,43 +107,6 @@ async def test_a_clock_ahead_at_the_first_report_costs_none_after_it_AGT_23_AGT_
         of_now = made(agent) - ahead
         await until(lambda: counted(utility) == of_now)
         hub.check("home-7")
-
-
-async def test_a_clock_set_back_shortens_no_silence_of_a_changed_window_AGT_30(
-    tmp_path: Path, broker: RealBroker
-) -> None:
-    """8 in any 97, then 1 in 1 and a clock 30 slots behind: 21 slots later it reported."""
-    directory = tmp_path / "home"
-    directory.mkdir()
-    still = StillClock(since_boot_s=1e12)  # the agent's machine was started later: a reboot
-    with closing(Journal(directory / "state.db")) as journal:
-        config = make_config(directory / "state.db", window=(8, 97))
-        device = local_device(config, journal, still)
-        device.trust_clock()
-        assert device.accept_plan("power", make_plan().to_json()) is None
-        for _ in range(300):
-            still.pass_s(SLOT_S)
-            device.close_slot(SlotValues(device.slot - 1, (500,)), online=False)
-    before = made_in(directory / "state.db")
-    assert before > 8
-    back_s = int(still.now()) - 30 * SLOT_S
-    clock = Clock(back_s, time.time(), SLOT_S * 1000 / 60)
-    agent = Agent(directory, broker, clock, sending=f"receipt_interval_s = {int(clock.rate)}")
-    utility = Utility(tmp_path / "utility", broker, clock)
-    utility.start()
-    try:
-        async with listening(broker, receipts=False) as hub, playing(agent):
-            agent.start()
-            await until(lambda: made(agent) > before)
-            assert await asyncio.to_thread(agent.end) == 0
-            await until(lambda: hub.is_offline("home-7"))
-            hub.take_kept(agent)
-            assert min(hub.slots("home-7")) < back_s // SLOT_S  # the old window's, kept till now
-            later = [slot for slot in hub.slots("home-7") if slot >= back_s // SLOT_S + 30]
-            assert min(later) >= back_s // SLOT_S + 97
-            hub.check("home-7")
-    finally:
-        utility.end(9)
 
 
 def counted(utility: Utility) -> int:

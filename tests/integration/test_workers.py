@@ -124,46 +124,6 @@ async def test_a_worker_killed_with_unacknowledged_messages_loses_none_AGG_09(
             assert workers[0].counts() == wire.expected()
 
 
-# the harder one; both at work with the slow tests
-@pytest.mark.parametrize(
-    "is_frozen",
-    [
-        pytest.param(False, id="both-at-work", marks=pytest.mark.slow),
-        pytest.param(True, id="one-frozen-meanwhile"),
-    ],
-)
-async def test_a_thousand_one_report_frames_over_two_workers_are_counted_at_once_AGG_26(
-    tmp_path: Path, broker: RealBroker, server: PostgresServer, *, is_frozen: bool
-) -> None:
-    """One device's backlog at once: each worker sees every second frame of it, at its own time."""
-    workers = crew(tmp_path, broker, server.new_database(), 2)
-    with at_work(workers):
-        async with wires(broker) as make:
-            wire = await make()
-            await all_connected(workers)
-            (device,) = wire.add(1, await wire.plan())
-            await until(lambda: sum(worker.led for worker in workers) == 1)
-            lies = device.plan.stream_mechanism.code_count
-            sent = [device.make([lies + at % 7]) for at in range(1000)]
-            frozen = next(worker for worker in workers if not worker.led)
-            if is_frozen:
-                frozen.signal(signal.SIGSTOP)
-            await wire.send(sent, at_once=1000)
-            if is_frozen:
-                await until(lambda: looked_at(workers[0]) >= 400)
-                assert looked_at(workers[0]) < 1000
-                frozen.signal(signal.SIGCONT)
-            await until(lambda: looked_at(workers[0]) == len(sent))
-            assert workers[0].refused() == {}  # so no round of sending again was needed
-            assert workers[0].counts() == wire.expected()
-            await wire.settle()
-
-
-def looked_at(worker: Worker) -> int:
-    """Return how many messages of one report were settled or refused, by whichever worker."""
-    return worker.counted() + sum(worker.refused().values())
-
-
 async def end_session(broker: RealBroker, client: str) -> None:
     """Let the broker forget a client, as when its session expires."""
     link = await open_link(Broker(broker.host, broker.port, client, protocol="5"))
