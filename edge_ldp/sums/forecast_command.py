@@ -27,7 +27,7 @@ from edge_ldp.sums.forecast import DAY_S, NAMES, SHIPPED, Fleet, Forecast, forec
 from edge_ldp.sums.law import HOMES_CEILING, Law, homes_law, law_in_time, law_of
 from edge_ldp.sums.modes import QUESTIONS, choices
 from edge_ldp.sums.modes_text import modes_text, modes_view
-from edge_ldp.sums.text import ForecastStudy, study_text, study_view
+from edge_ldp.sums.text import ForecastStudy, asked_text, study_text, study_view
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -63,7 +63,11 @@ def forecast_view(args: argparse.Namespace) -> dict[str, object]:
 
 def _view(study: ForecastStudy, *, only_sums: bool) -> dict[str, object]:
     told = [
-        {"homes": each.fleet.homes, "choices": modes_view(one)}
+        {
+            "homes": each.fleet.homes,
+            "slot_seconds": each.fleet.slot_seconds * study.parts,
+            "choices": modes_view(one),
+        }
         for each, one in zip(study.by_homes, study.modes, strict=False)
     ]
     return ({} if only_sums else study_view(study)) | ({"modes": told} if told else {})
@@ -72,6 +76,12 @@ def _view(study: ForecastStudy, *, only_sums: bool) -> dict[str, object]:
 def _study(args: argparse.Namespace) -> ForecastStudy:
     if args.picture is not None and args.picture.suffix not in PICTURES:
         raise ParameterError("--picture", f"a file that ends with one of {', '.join(PICTURES)}")
+    if args.parts < 1 or args.slots_a_day % args.parts:
+        raise ParameterError("--parts", f"what divides {args.slots_a_day} slots, as 4")
+    if args.parts > 1:
+        if args.mode == "local":
+            raise ParameterError("--mode", "sums with --parts: reports have the window's slots")
+        args.mode = "sums"
     law = _law(args)
     questions = QUESTIONS if args.question is None else (args.question,)
     fleets = [_fleet(args, homes) for homes in args.homes]
@@ -80,9 +90,9 @@ def _study(args: argparse.Namespace) -> ForecastStudy:
     curve = [replace(fleets[0], homes=homes, group=None) for homes in counts]
     found = iter(_all([*fleets, *others, *curve], law, args.horizon))
     by_homes = [next(found) for _ in fleets]
-    modes = [choices(each, law, questions) for each in by_homes if args.mode != "local"]
+    modes = [choices(each, law, questions, args.parts) for each in by_homes if args.mode != "local"]
     splits_of = [next(found) for _ in others]
-    return ForecastStudy(law, args.unit, by_homes, splits_of, modes, list(found))
+    return ForecastStudy(law, args.unit, by_homes, splits_of, modes, list(found), args.parts)
 
 
 def _forecast(args: argparse.Namespace) -> None:
@@ -96,6 +106,8 @@ def _forecast(args: argparse.Namespace) -> None:
         sys.stdout.write(json.dumps(_view(study, only_sums=only_sums)) + "\n")
         return
     parts = [] if only_sums else [study_text(study)]
+    if study.parts > 1:
+        parts = ["\n".join([*asked_text(study), ""])]
     for each, one in zip(study.by_homes, study.modes, strict=False):
         several = len(study.modes) > 1
         head = f"{each.fleet.homes:,} homes, {each.fleet.days} days; " if several else ""
@@ -138,11 +150,12 @@ def _law(args: argparse.Namespace) -> Law:
     found, ends = _readings(name), (args.low, args.ceiling)
     if days is None:
         return law_of(found, *ends, clamp=args.clamp, name=name)
-    slots = days * args.slots_a_day
+    a_day = args.slots_a_day // args.parts
+    slots = days * a_day
     if slots < 1 or found.size % slots:
         raise ParameterError("--pilot-days", f"what divides {found.size} readings into homes")
     homes = found.reshape(-1, slots)
-    return law_in_time(homes, *ends, args.slots_a_day, clamp=args.clamp, name=name)
+    return law_in_time(homes, *ends, a_day, clamp=args.clamp, name=name)
 
 
 def _readings(given: str) -> NDArray[np.generic]:
@@ -224,6 +237,13 @@ def parser(kind: type[Parser] = Parser) -> argparse.ArgumentParser:
         help=f"K reports in any W slots, or every ({shipped})",
     )
     add("--streams", type=int, default=1, metavar="N", help="of a home that share the window (1)")
+    add(
+        "--parts",
+        type=int,
+        default=1,
+        metavar="M",
+        help="M of the window's are a slot of a stream that is summed alone: 4 of gas (1)",
+    )
     add("--low", type=int, default=0, help="smallest value considered possible (0)")
     add("--ceiling", type=int, default=HOMES_CEILING, help=f"largest value ({HOMES_CEILING})")
     add("--unit", default="W", help="for the text (W)")

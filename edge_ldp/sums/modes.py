@@ -77,24 +77,25 @@ class ModeChoice:
 
 
 def choices(
-    found: Forecast, law: Law, questions: Sequence[str] = QUESTIONS
+    found: Forecast, law: Law, questions: Sequence[str] = QUESTIONS, parts: int = 1
 ) -> tuple[ModeChoice, ...]:
     """Return how reports and sums at home compare under the forecast's window, by question."""
-    return tuple(choose(question, found, law) for question in questions)
+    return tuple(choose(question, found, law, parts) for question in questions)
 
 
-def choose(question: str, found: Forecast, law: Law) -> ModeChoice:
+def choose(question: str, found: Forecast, law: Law, parts: int = 1) -> ModeChoice:
     """Return how the modes answer one question. Raises ParameterError for an unknown one.
 
-    Better is the narrower, of those in which no habit shows more than in reports; where reports or
-    sums were not measured at such a noise, the narrower alone.
+    `parts`: so many of the fleet's slots are one of the stream's, which are summed alone. Better is
+    the narrower, of those in which no habit shows more than in reports; where reports or sums were
+    not measured at such a noise, the narrower alone.
     """
     if question not in QUESTIONS:
         raise ParameterError("question", f"one of {', '.join(QUESTIONS)}")
-    local = _local(question, found, law)
+    local = _local(question, found, law) if parts == 1 else None
     sums: list[ModeRow] = []
     if question not in ONLY_REPORTS:
-        sums = sorted(_sums(question, found.fleet, law), key=lambda row: row.half)
+        sums = sorted(_sums(question, found.fleet, law, parts), key=lambda row: row.half)
     narrower = [row for row in sums if local and row.half < local.half]
     leak = local and local.leak
     fair = [row for row in narrower if leak and row.leak and row.leak.is_no_more_than(leak)]
@@ -104,7 +105,10 @@ def choose(question: str, found: Forecast, law: Law) -> ModeChoice:
     elif not sums:
         reason = "no layout of sums fits these days and slots"
     elif local is None:
-        best, reason = sums[0], "no forecast of reports for it"
+        best = sums[0]
+        reason = (
+            "no forecast of reports for it" if parts == 1 else "reports have the window's slots"
+        )
     elif not narrower:
         reason = "reports are as good, and answer more"
     elif leak is None:
@@ -138,27 +142,27 @@ def _local(question: str, found: Forecast, law: Law) -> ModeRow | None:
     return ModeRow("local", half, percent, sent, leak)
 
 
-def _sums(question: str, fleet: Fleet, law: Law) -> Iterator[ModeRow]:
+def _sums(question: str, fleet: Fleet, law: Law, parts: int) -> Iterator[ModeRow]:
     """Yield how each layout that fits the days answers."""
     epsilon = fleet.total / fleet.window.streams
     for shape in _shapes(question, fleet.days):
         with suppress(ParameterError):  # slots that do not divide the day, or its parts
-            yield _row(shape, fleet, law, epsilon)
+            yield _row(shape, fleet, law, epsilon, parts)
 
 
-def _row(shape: SumsShape, fleet: Fleet, law: Law, epsilon: Fraction) -> ModeRow:
-    seconds, rest = divmod(DAY_S, fleet.slots_a_day)
+def _row(shape: SumsShape, fleet: Fleet, law: Law, epsilon: Fraction, parts: int) -> ModeRow:
+    seconds, rest = divmod(DAY_S * parts, fleet.slots_a_day)
     if rest:
         raise ParameterError("slots_a_day", "slots that divide the day")
     layout = PeriodLayout(seconds, shape.days, shape.cells, 0, shape.block)
-    scale = scale_for(layout, fleet.window.slots, law.ceiling - law.low, epsilon)
+    scale = scale_for(layout, fleet.window.slots, law.ceiling - law.low, epsilon, parts)
     held = (law.mean - law.low) * layout.slots_in_cell
     total = forecast_total(
         layout, scale, homes=fleet.homes, periods=shape.periods, cells=1, cell_sum=held
     )
     half = total / (fleet.homes * shape.periods * layout.slots_in_cell)
     sent = SUMS_HEAD_BYTES + _TEXTS + CELL_BYTES * shape.cells
-    is_measured = fleet.slots_a_day == SLOTS_A_DAY
+    is_measured = (fleet.slots_a_day, parts) == (SLOTS_A_DAY, 1)
     return ModeRow(
         "sums",
         half,

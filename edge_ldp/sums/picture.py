@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
@@ -11,7 +12,7 @@ from edge_ldp.sums.modes_text import ASKED, best_sums
 from edge_ldp.sums.text import TITLES, percent_text, split_text, window_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import BinaryIO
 
     from matplotlib.axes import Axes
@@ -28,14 +29,16 @@ _TICKS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500)
 def draw_forecast(study: ForecastStudy, file: BinaryIO, kind: str) -> None:
     """Write the picture as `kind` ("png", "svg"); one number of homes has a panel of modes."""
     modes = study.modes[0] if len(study.modes) == 1 else ()
-    panels = 1 + (len(study.splits) > 1) + bool(modes)
-    figure = Figure(figsize=(6 * panels, 4.8), dpi=DPI, facecolor="white", layout="constrained")
-    axes = figure.subplots(1, panels, squeeze=False)[0]
-    _homes(axes[0], study)
-    if len(study.splits) > 1:
-        _splits(axes[1], study)
-    if modes:
-        _modes(axes[-1], modes)
+    drawn: list[Callable[[Axes], None]] = []
+    if study.parts == 1:  # of longer slots there are no reports
+        drawn.append(partial(_homes, study=study))
+    if len(study.splits) > 1 and study.parts == 1:
+        drawn.append(partial(_splits, study=study))
+    if modes or not drawn:
+        drawn.append(partial(_modes, study=study))
+    figure = Figure(figsize=(6 * len(drawn), 4.8), dpi=DPI, facecolor="white", layout="constrained")
+    for axes, draw in zip(figure.subplots(1, len(drawn), squeeze=False)[0], drawn, strict=True):
+        draw(axes)
     first = study.by_homes[0]
     about = f"{first.fleet.days} days; {window_text(first.fleet)}; {study.law.source}"
     figure.supxlabel(about, fontsize=9, color=NOTE)
@@ -81,23 +84,32 @@ def _splits(axes: Axes, study: ForecastStudy) -> None:
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def _modes(axes: Axes, modes: Sequence[ModeChoice]) -> None:
-    axes.set_title("the same ε, by mode: ± % of the mean", loc="left", fontsize=11)
-    shown = [one for one in modes if one.question not in ONLY_REPORTS]
-    places = range(len(shown))
-    reports = [next((r.percent for r in one.rows if r.shape is None), None) for one in shown]
-    sums = [None if (row := best_sums(one)) is None else row.percent for one in shown]
-    for shift, found, name in ((-0.2, reports, "reports"), (0.2, sums, "sums at home")):
-        bars = axes.barh(
-            [at + shift for at in places], [one or 0 for one in found], 0.4, label=name
-        )
+def _modes(axes: Axes, study: ForecastStudy) -> None:
+    title = "the same ε, by mode" if study.parts == 1 else "sums at home"
+    axes.set_title(f"{title}: ± % of the mean", loc="left", fontsize=11)
+    by_homes = [[c for c in each if c.question not in ONLY_REPORTS] for each in study.modes]
+    shown = by_homes[0]
+    if study.parts == 1:
+        reports = [next((r.percent for r in one.rows if r.shape is None), None) for one in shown]
+        series = {"reports": reports, "sums at home": _of_sums(shown)}
+    else:
+        pairs = zip(study.by_homes, by_homes, strict=True)
+        series = {f"{each.fleet.homes:,} homes": _of_sums(found) for each, found in pairs}
+    thick = 0.8 / len(series)
+    for number, (name, found) in enumerate(series.items()):
+        places = [at + thick * (number - (len(series) - 1) / 2) for at in range(len(shown))]
+        bars = axes.barh(places, [one or 0 for one in found], thick, label=name)
         told = [f"± {percent_text(one)}" for one in found]
         axes.bar_label(bars, labels=told, padding=4, fontsize=8)
-    axes.set_yticks(list(places), [ASKED[one.question] for one in shown])
-    axes.set_xlim(0, 1.25 * max([1.0, *(one or 0 for one in (*reports, *sums))]))
+    axes.set_yticks(range(len(shown)), [ASKED[one.question] for one in shown])
+    axes.set_xlim(0, 1.25 * max([1.0, *(one or 0 for each in series.values() for one in each)]))
     axes.invert_yaxis()
     axes.legend(frameon=False, fontsize=9)
     axes.spines[["top", "right"]].set_visible(False)
+
+
+def _of_sums(found: Sequence[ModeChoice]) -> list[float | None]:
+    return [None if (row := best_sums(one)) is None else row.percent for one in found]
 
 
 def _percent_axis(axes: Axes) -> None:

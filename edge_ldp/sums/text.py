@@ -23,7 +23,8 @@ class ForecastStudy(NamedTuple):
     """What the command found: the fleet by numbers of homes, and its window's ε split otherwise.
 
     `modes`: which is better for each number of homes, none with one mode alone; `curve`: forecasts
-    by rising numbers of homes, for a picture.
+    by rising numbers of homes, for a picture. `parts`: so many of the window's slots are one of the
+    stream's, of which there are sums alone where they are several.
     """
 
     law: Law
@@ -32,12 +33,13 @@ class ForecastStudy(NamedTuple):
     splits: Sequence[Forecast]
     modes: Sequence[Sequence[ModeChoice]] = ()
     curve: Sequence[Forecast] = ()
+    parts: int = 1
 
 
 def study_text(study: ForecastStudy) -> str:
     """Return the study for people: one fleet's horizons and splits, or a table by homes."""
     first = study.by_homes[0]
-    lines = [*_asked(first.fleet, study), ""]
+    lines = [*asked_text(study), ""]
     if len(study.by_homes) > 1:
         lines += _by_homes(study.by_homes)
     else:
@@ -53,9 +55,10 @@ def study_view(study: ForecastStudy) -> dict[str, object]:
     epsilon, window (reports, slots, streams), epsilon_a_window, epsilon_a_day, mechanism, theta,
     survey_share, horizon (that both are best for), guess_right, rows (horizon, homes, strata,
     reports in each, half_width in the unit, percent of the mean or null, few). Without --mode
-    local: modes, one for each number of homes: homes, choices (question, better: local, sums or
-    null, its layout, reason, rows: mode, layout (days, cells, block, periods, scale) or null,
-    half_width, percent, bytes_a_home, habits by name or null); with --mode sums nothing else.
+    local: modes, one for each number of homes: homes, slot_seconds, choices (question, better:
+    local, sums or null, its layout, reason, rows: mode, layout (days, cells, block, periods, scale)
+    or null, half_width, percent, bytes_a_home, habits by name or null); with --mode sums or --parts
+    nothing else.
     """  # noqa: D205 (the help shows it)
     law = study.law
     return {
@@ -96,11 +99,14 @@ def percent_text(percent: float | None) -> str:
     return f"{percent:.1f} %" if percent < _FINE else f"{percent:,.0f} %"
 
 
-def _asked(fleet: Fleet, study: ForecastStudy) -> list[str]:
-    law, unit = study.law, f" {study.unit}".rstrip()
+def asked_text(study: ForecastStudy) -> list[str]:
+    """Return what is asked about: days, window and values."""
+    fleet, law, unit = study.by_homes[0].fleet, study.law, f" {study.unit}".rstrip()
     streams = fleet.window.streams
     shared = f", shared by {streams} streams" if streams > 1 else ""
-    about = f"{fleet.days} days of {fleet.slots_a_day} slots; {window_text(fleet)}{shared}"
+    each = f" each {study.parts} of the window's" if study.parts > 1 else ""
+    days = f"{fleet.days} days of {fleet.slots_a_day // study.parts} slots{each}"
+    about = f"{days}; {window_text(fleet)}{shared}"
     values = f"values {law.low:,} to {law.ceiling:,}{unit}, mean {_number(law.mean)}{unit}"
     told = [f"{about}: ε {fleet.a_day:.3g} a day", f"{values} ({law.source})"]
     if fleet.effect > 1:

@@ -2,6 +2,7 @@
 
 import json
 from itertools import pairwise
+from math import sqrt
 
 import pytest
 
@@ -85,6 +86,35 @@ def test_slots_and_days_that_no_layout_fits_leave_reports() -> None:
     assert (nothing.rows, nothing.best) == ((), None)
     with pytest.raises(ParameterError, match="question"):
         asked(400, "other")
+
+
+def test_slots_that_are_several_of_the_windows_are_summed_alone_with_less_noise(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Gas by the hour: 25 hours for 97 quarter hours, as its agents draw (PRV-31)."""
+    words = [
+        "--homes=100",
+        "--ceiling=6000",
+        "--mean=180",
+        "--unit=dm3",
+        "--window=1/97",
+        "--parts=4",
+    ]
+    assert main([*words, "--question", "total", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    (found,) = told["modes"]
+    (total,) = found["choices"]
+    assert (list(told), found["slot_seconds"], total["better"]) == (["modes"], 3600, "sums")
+    assert {(row["mode"], row["layout"]["scale"]) for row in total["rows"]} == {("sums", 25 * 6000)}
+    month = total["rows"][0]
+    plain = 1.96 * sqrt(2 * 100) * 25 * 6000 / (100 * 28 * 24)
+    assert 0.88 * plain < month["half_width"] < plain
+    assert month["percent"] == pytest.approx(month["half_width"] / 1.8)
+    assert main(words) == 0
+    first, second, *rest = capsys.readouterr().out.splitlines()
+    assert first.startswith("28 days of 24 slots each 4 of the window's; 1 report of ε 1 in any 97")
+    assert second.startswith("values 0 to 6,000 dm3, mean 180 dm3")
+    assert "expected 95 % intervals, sums at home" in rest
 
 
 def test_a_week_or_day_that_is_all_there_is_is_compared_as_the_whole() -> None:

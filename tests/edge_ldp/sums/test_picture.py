@@ -52,10 +52,10 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> Draw:
     def drawn_of(
         study: ForecastStudy,
         forecasts: Sequence[Forecast] | None = None,
-        modes: Sequence[ModeChoice] = (),
+        modes: Sequence[Sequence[ModeChoice]] = (),
     ) -> Figure:
         shown = curve() if forecasts is None else forecasts
-        draw_forecast(study._replace(curve=shown, modes=[modes][: len(modes)]), BytesIO(), "png")
+        draw_forecast(study._replace(curve=shown, modes=modes), BytesIO(), "png")
         return saved.pop()
 
     return drawn_of
@@ -124,10 +124,24 @@ def test_a_bar_for_each_split_is_as_long_as_its_percent_and_the_asked_one_stands
     assert colours[0] == colours[2] != colours[1]
 
 
+def test_of_longer_slots_each_number_of_homes_has_a_bar_of_sums_for_each_question(
+    drawn: Draw,
+) -> None:
+    modes = [choices(one, LAW, ("total", "density", "day"), 4) for one in curve()]
+    study = with_splits()._replace(by_homes=curve(), parts=4)
+    (axes,) = drawn(study, modes=modes).get_axes()
+    told = [row and row.percent for each in modes for row in map(best_sums, each[::2])]
+    assert [bar.get_width() for bar in axes.patches] == told  # type: ignore[attr-defined]
+    legend = axes.get_legend()
+    assert legend is not None
+    names = ["30 homes", "1,000 homes", "40,000 homes"]
+    assert [text.get_text() for text in legend.get_texts()] == names
+
+
 def test_modes_have_a_panel_with_a_bar_for_each_question_that_both_answer(drawn: Draw) -> None:
     modes = choices(of(FLEET), LAW)
     both = [one for one in modes if one.question not in {"density", "theta"}]
-    _, axes = drawn(alone(), modes=modes).get_axes()
+    _, axes = drawn(alone(), modes=[modes]).get_axes()
     sums = [row and row.percent for row in map(best_sums, both)]
     told = [*(one.rows[0].percent for one in both), *sums]
     assert [bar.get_width() for bar in axes.patches] == told  # type: ignore[attr-defined]
