@@ -53,14 +53,13 @@ def _parts(words: Sequence[str]) -> list[ModuleType]:
         devices,
         export,
         figures,
-        migrate,
         plan,
         renew,
         setup,
         streams,
     )
 
-    return [setup, read, figures, migrate, devices, streams, plan, backup, renew, export]
+    return [setup, read, figures, devices, streams, plan, backup, renew, export]
 
 
 def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:

@@ -266,7 +266,7 @@ ROOMS = {
         " aggregator/enrolment aggregator/plans aggregator/answers aggregator/replay"
         f" aggregator/running {BASE}",
         "msgspec rich",
-        io="asking.py backup.py common.py devices.py dossier.py figures.py invite.py migrate.py"
+        io="asking.py backup.py common.py devices.py dossier.py figures.py invite.py"
         " plan.py renew.py replay.py setup.py",
     ),
     "aggregator/console": Room(

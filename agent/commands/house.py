@@ -6,8 +6,6 @@ Only `plans forget` writes, and only while the agent is stopped.
 
 import argparse
 import asyncio
-import json
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
@@ -22,8 +20,7 @@ from agent.commands.gone import earlier_facts, earlier_text, gone_facts
 from agent.commands.habits import habits_facts, habits_text
 from agent.commands.ledger_view import counted
 from agent.commands.live import try_all
-from agent.commands.plans import plans
-from agent.commands.plans_view import bounds
+from agent.commands.plans import bounds, plans, print_facts
 from agent.commands.status_view import (
     as_text,
     facts_of,
@@ -36,7 +33,7 @@ from agent.commands.status_view import (
 )
 from agent.config import AgentConfig, load_config, read_secrets
 from agent.config.doubts import doubts_of
-from agent.config.keyring import keyring_of
+from agent.config.secrets import keyring_of
 from agent.errors import StateGoneError
 from agent.running.loading import startable
 from agent.state.journal import Journal
@@ -91,7 +88,7 @@ def _telling(command: Callable[[argparse.Namespace], int], args: argparse.Namesp
         return command(args)
     except StateGoneError as exc:
         if args.json:
-            _show(args, gone_facts(exc), "")
+            print_facts(args, gone_facts(exc), "")
         raise
 
 
@@ -116,11 +113,11 @@ def check(args: argparse.Namespace) -> int:
     facts["warnings"] = doubts = [doubt for doubt in doubts if doubt]
     text += "".join(f"warning: {doubt}\n" for doubt in doubts)
     if not args.live:
-        _show(args, facts, text)
+        print_facts(args, facts, text)
         return EXIT_OK
     verdicts = live(config, args.config)
     facts["live"] = [verdict.fact() for verdict in verdicts]
-    _show(args, facts, f"{text}\n" + "".join(verdict.text() for verdict in verdicts))
+    print_facts(args, facts, f"{text}\n" + "".join(verdict.text() for verdict in verdicts))
     return EXIT_FAILS if any(verdict.outcome == "fails" for verdict in verdicts) else EXIT_OK
 
 
@@ -151,7 +148,7 @@ def status(args: argparse.Namespace) -> int:
     text = as_text(facts, accounts, plans, config, refused)
     text += earlier_text(_state_of(config))
     earlier = earlier_facts(_state_of(config))
-    _show(args, {**facts, **earlier, "streams": streams, "plans": plans}, text)
+    print_facts(args, {**facts, **earlier, "streams": streams, "plans": plans}, text)
     return EXIT_FAILS if args.strict and facts["health"] != OK else EXIT_OK
 
 
@@ -180,7 +177,7 @@ def ledger(args: argparse.Namespace) -> int:
         text = f"{text}\n{sums_text}" if config.local_streams else sums_text
     facts |= earlier_facts(_state_of(config))
     text += earlier_text(_state_of(config))
-    _show(args, facts, text)
+    print_facts(args, facts, text)
     return 0
 
 
@@ -215,12 +212,8 @@ def explain(args: argparse.Namespace) -> int:
         about = {key: fact for key, fact in more.items() if key not in habits}
         facts |= {"sums": sums} | more
         text += f"\n{kept_text}\n{facts_text(about)}\n{sums_text}"
-    _show(args, facts, text + earlier_text(_state_of(config)))
+    print_facts(args, facts, text + earlier_text(_state_of(config)))
     return 0
-
-
-def _show(args: argparse.Namespace, facts: dict[str, object], text: str) -> None:
-    sys.stdout.write(json.dumps(facts) + "\n" if args.json else text)
 
 
 def _kept(journal: Journal) -> Iterator[KeptReport]:

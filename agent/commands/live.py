@@ -16,13 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from agent.commands.commissioning import unread_text
-from agent.commands.plans_view import refused_text
+from agent.commands.plans import refused_text
 from agent.config import AgentConfig
 from agent.config.doubts import doubt_of_interval
 from agent.config.sections import REGISTERS, STREAM_UNITS, StreamTable
 from agent.errors import PortError, StorageError
-from agent.link.outgoing import nothing
-from agent.link.outlet import Outlet
+from agent.link.outgoing import Outlet, nothing
 from agent.link.trouble import rights_remedy
 from agent.meters.reading import Asker, Discarded, Telegram
 from agent.meters.section import MeterTable

@@ -9,7 +9,7 @@ from agent.claims.ledger_opening import at_hand
 from agent.claims.lifetime import Beside, days_left
 from agent.claims.silence import WORDS, silence
 from agent.commands.ledger_view import state_text, view
-from agent.commands.plans_view import refused_text
+from agent.commands.plans import refused_text
 from agent.config import AgentConfig
 from agent.home_time import home_time
 from agent.running.health_file import STOPPED, read_health

@@ -6,13 +6,18 @@ gives the service alone (LoadCredential=, LoadCredentialEncrypted=), and its mod
 
 from dataclasses import field, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from agent.config.sections import AgentConfig, TapTable
 from agent.errors import ConfigError
 from agent.meters.section import AccessTable, MeterTable
+from edge_ldp.extras import pip_install
 from edge_ldp.lean_class import lean_class
+from edge_ldp.protocol.signing import parse_public
 from edge_ldp.service.broker import BrokerTable
+
+if TYPE_CHECKING:
+    from edge_ldp.protocol.signing import Keyring
 
 MAX_PASSWORD_MODE = 0o077
 CREDENTIAL = "credential:"
@@ -138,3 +143,19 @@ def _placed(table: Table, directory: str) -> Table:
 
 def _is_shielded(path: Path, directory: str | None) -> bool:
     return directory is not None and path.parent == Path(directory)
+
+
+def keyring_of(config: "AgentConfig", file: str) -> "Keyring | None":
+    """Return the ring, or None when no key is named: then plans are taken unsigned.
+
+    Raises ConfigError when keys are named and nothing here can check a signature.
+    """
+    if not config.plans.keys:
+        return None
+    try:
+        from edge_ldp.service.verify import keyring  # noqa: PLC0415 (memory: 7 MiB where needed)
+    except ImportError as exc:
+        expected = f"the extra `sign` beside it: {pip_install('edge-ldp[sign]')}"
+        raise ConfigError(file, "plans.keys", expected) from exc
+    following = config.plans.next_key and parse_public(config.plans.next_key)
+    return keyring((parse_public(key) for key in config.plans.keys), following or None)

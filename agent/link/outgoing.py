@@ -18,6 +18,7 @@ from edge_ldp.lean_class import lean_class
 from edge_ldp.protocol.frames import split_frames
 from edge_ldp.protocol.messages import Status, topic
 from edge_ldp.protocol.released import FIRST_KEY, FIRST_SUMS_KEY, decode_released
+from edge_ldp.service.mqtt import Link
 
 _MAKING = object()
 
@@ -62,3 +63,21 @@ def status(fleet: str, device: str, message: Status) -> Outgoing:
 def nothing(fleet: str, device: str, kind: Literal["report", "stream", "status"]) -> Outgoing:
     """Return an empty message where such things go: it tries the right, and counts as nothing."""
     return Outgoing(topic(fleet, kind, device), b"", retain=False, by=_MAKING)
+
+
+class Outlet:
+    """The sending half of the outgoing link."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+
+    async def send(self, message: Outgoing) -> bool:
+        """Publish; False when the broker has nobody to hand it to.
+
+        Raises LinkLostError, RefusedError and TooBigError as the link does.
+
+        Raises TypeError for whatever is no Outgoing: types are checked where it counts, too.
+        """
+        if type(message) is not Outgoing:
+            raise TypeError("only an Outgoing leaves this house")
+        return await self._link.publish_heard(message.topic, message.payload, retain=message.retain)

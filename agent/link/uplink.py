@@ -16,7 +16,7 @@ from agent.config import AgentConfig
 from agent.link import outgoing
 from agent.link.bucket import Bucket
 from agent.link.incoming import Incoming
-from agent.link.outlet import Outlet
+from agent.link.outgoing import Outlet
 from agent.link.plan_queue import HeardMonth
 from agent.link.trouble import (
     Audience,

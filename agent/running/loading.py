@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from agent.config import AgentConfig, Secrets, load_config, read_secrets
-from agent.config.keyring import keyring_of
-from agent.config.secrets import CREDENTIAL
+from agent.config.secrets import CREDENTIAL, keyring_of
 from agent.errors import ConfigError
 from agent.meters.port_names import is_device
 from agent.state.state_file import refuse_place

@@ -1,24 +1,31 @@
-"""`edge-ldp aggregator backup | restore`: the whole store, while it runs and back again."""
+"""`edge-ldp aggregator backup | restore | migrate`: the whole store, kept, put back or moved."""
 
 from __future__ import annotations
 
+import sys
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import convert
 
-from aggregator.answers.fleet.changes import RestoredStore, WrittenBackup
+from aggregator.answers.fleet.changes import MovedStore, RestoredStore, WrittenBackup
+from aggregator.archive.directory import open_spool
 from aggregator.commands.asking import Shown, add_command
 from aggregator.commands.common import make_clock, order, refuse_own
-from aggregator.config import ConfigError, load_config
+from aggregator.config import AggregatorConfig, ConfigError, load_config
 from aggregator.plans.planner import renewed
 from aggregator.store.backup import back_up, restore_store
+from aggregator.store.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable
 
     from aggregator.commands.asking import Commands
     from edge_ldp.protocol.plan import Plan
+
+BAR = 30
 
 
 def backup(args: argparse.Namespace) -> int:
@@ -56,9 +63,64 @@ def restore(args: argparse.Namespace) -> int:
     return Shown(view, lambda: "\n".join([*lines, ""])).show(args)
 
 
+def migrate(args: argparse.Namespace) -> int:
+    """Move all of a SQLite store into an empty PostgreSQL database; no service may run on either.
+
+    Stop the service, run this, start the service with the new file: the broker keeps what comes in
+    between. Cut off at any moment, run it again. Nothing is counted in the old file any more.
+    """
+    old, new = load_config(args.old), load_config(args.new)
+    _check(old, new, args)
+    from aggregator.store.moving import move  # noqa: PLC0415 (the driver is an extra)
+    from aggregator.store.opening import database  # noqa: PLC0415 (same)
+    from aggregator.store.postgres.store import PostgresStore  # noqa: PLC0415 (same)
+
+    url, password = database(new, str(args.new))
+    assert old.store.path is not None  # noqa: S101 (just checked)
+    with closing(SqliteStore.open(Path(old.store.path))) as source:
+        spool = open_spool(old, source)  # its last doubt is ended by the store that it is of
+        if spool is not None:
+            spool.close()
+        with closing(PostgresStore.open(url, password)) as target:
+            copied = move(source, target, _bar(quiet=args.json), [order(args, new)])
+    view = MovedStore(tables=copied, from_=old.store.path, to=url)
+    done = f"{sum(copied.values())} rows" if copied else "had been copied before"
+    return Shown(view, lambda: f"{old.store.path} goes on in {url}: {done}\n").show(args)
+
+
+def _check(old: AggregatorConfig, new: AggregatorConfig, args: argparse.Namespace) -> None:
+    if old.store.path is None:
+        raise ConfigError(str(args.old), "store.path", "expected a SQLite file to move from")
+    if new.store.url is None:
+        raise ConfigError(str(args.new), "store.url", "expected a PostgreSQL database to move to")
+    if old.fleet != new.fleet:
+        raise ConfigError(str(args.new), "fleet", f"expected {old.fleet}, as in {args.old}")
+    before = {(s.id, s.name, s.unit, s.slot_seconds, s.bucket_slots) for s in old.streams}
+    after = {(s.id, s.name, s.unit, s.slot_seconds, s.bucket_slots) for s in new.streams}
+    if before - after:
+        expected = f"expected id, name, unit, slots and buckets as in {args.old}"
+        raise ConfigError(str(args.new), "streams", expected)
+
+
+def _bar(*, quiet: bool) -> Callable[[str, int, int], None]:
+    """Return what draws how far each table is, on a terminal."""
+
+    def tell(table: str, done: int, size: int) -> None:
+        if quiet or not sys.stderr.isatty():
+            return
+        full = BAR * done // max(1, size)
+        line = f"{table:18} {'#' * full}{'.' * (BAR - full)} {done} of {size}"
+        sys.stderr.write(f"\r{line:78}" + ("\n" if done >= size else ""))
+
+    return tell
+
+
 def add(commands: Commands) -> None:
     """Add the commands' options."""
     written = add_command(commands, backup, WrittenBackup)
     written.add_argument("--force", action="store_true", help="also over a file that is there")
     for sub in (written, add_command(commands, restore, RestoredStore)):
         sub.add_argument("file", type=Path, help="of the backup")
+    sub = add_command(commands, migrate, MovedStore, has_config=False)
+    sub.add_argument("--from", dest="old", type=Path, required=True, help="TOML with store.path")
+    sub.add_argument("--to", dest="new", type=Path, required=True, help="TOML with store.url")

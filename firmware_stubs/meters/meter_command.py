@@ -23,11 +23,10 @@ from firmware_stubs.meters.han import FOREIGN
 from firmware_stubs.meters.lines import json_line, text_line
 from firmware_stubs.meters.linky import historique_telegram, linky_telegram
 from firmware_stubs.meters.modbus import MODELS, Registers, serve
-from firmware_stubs.meters.mode_c import serve_readout
 from firmware_stubs.meters.player import Mangle, Series, Show, play
 from firmware_stubs.meters.products import TWINS, Twin
 from firmware_stubs.meters.pty_port import MeterEnd, PtyPort
-from firmware_stubs.meters.readout import readout_telegram
+from firmware_stubs.meters.readout import readout_telegram, serve_readout
 from firmware_stubs.meters.sml import SML
 from firmware_stubs.meters.tcp_port import TcpPort
 from firmware_stubs.meters.telegram import full_p1_telegram, p1_telegram

@@ -3,7 +3,8 @@
 Every home behaves as an agent does: it judges the retained plan with its owner's policy, reports
 under the plan in force, keeps each frame until the aggregator's receipt and says in its status how
 many batches it made. One state is one fleet: started again, it would be new devices under old
-names, so a run is never repeated against the same aggregator.
+names, so a run is never repeated against the same aggregator. Of a day all homes draw at once, over
+arrays; entropy is an argument, and values live only here, in memory, as on a device.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from agent.claims.batches import Key
 from edge_ldp.entropy import system_draw
@@ -26,17 +29,18 @@ from edge_ldp.protocol.plan import digest, judge, parse_plan, plan_tag
 from edge_ldp.protocol.presence import Presence, parse_presence
 from edge_ldp.protocol.signing import plan_bytes
 from edge_ldp.protocol.strict_json import MessageError
-from firmware_stubs.simulator.homes import day_frames
+from edge_ldp.vectorized import draw_many, encode_frame, perturb_many
 from firmware_stubs.simulator.outbox import Outbox
 from firmware_stubs.simulator.sums import HomesSums
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from agent.config.summed_streams import SumTerms
     from edge_ldp.device.draw import Entropy
     from edge_ldp.protocol.plan import Plan, Policy
+
+    Ints = NDArray[np.int64]
 
 SOFTWARE = "simulated-fleet 1"
 TOP_SERIES = (1 << 32) - 1
@@ -272,3 +276,40 @@ class SimulatedFleet:
     def _refuse(self, reason: str) -> PlanRefused:
         self._refusals[reason] = self._refusals.get(reason, 0) + 1
         return PlanRefused(reason)
+
+
+def randomise(plan: Plan, values: Ints, entropy: Entropy) -> Ints:
+    """Return one code for each value, shape as given: survey or stream by the plan's coin.
+
+    Stream codes come first, survey codes follow them (docs/design.md, Messages). Every value is
+    drawn for once: whoever keeps the codes must not call this again for the same slots.
+    """
+    num, den = plan.share
+    flat = values.ravel()
+    surveyed = draw_many(den, len(flat), entropy=entropy) < num
+    codes = np.empty(len(flat), np.int64)
+    stream, survey = plan.stream_mechanism, plan.survey_mechanism
+    codes[~surveyed] = perturb_many(stream, flat[~surveyed], entropy=entropy)
+    codes[surveyed] = stream.code_count + perturb_many(survey, flat[surveyed], entropy=entropy)
+    return codes.reshape(values.shape)
+
+
+def day_frames(  # noqa: PLR0913, PLR0917 (the fields of a frame)
+    plan: Plan,
+    values: Ints,
+    first_slot: int,
+    batch: int,
+    entropy: Entropy,
+    series: int = 0,
+    tag: int = 0,
+) -> list[bytes]:
+    """Return one frame for each home: its reports of consecutive slots from `first_slot`.
+
+    Shape: values is (homes, slots), unit of the stream; 1 to 1024 slots. All homes use the same
+    batch number and series, for they all started together.
+    """
+    codes = randomise(plan, values, entropy)
+    slots = np.arange(first_slot, first_slot + values.shape[1])
+    return [
+        encode_frame(plan.stream_id, batch, plan.epoch, slots, row, series, tag) for row in codes
+    ]

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from edge_ldp.protocol.messages import Status, StreamStatus
-from firmware_stubs.simulator.homes import randomise
+from firmware_stubs.simulator.fleet import randomise
 from studies.load.fates import (
     MAX_DELAY,
     SPREAD_CODES,

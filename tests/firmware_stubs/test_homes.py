@@ -20,8 +20,14 @@ from edge_ldp.protocol.presence import Presence
 from edge_ldp.ratio import floor_ratio
 from edge_ldp.service.clock import Clock
 from firmware_stubs.main import main as simulate
-from firmware_stubs.simulator.fleet import Confirmed, PlanAccepted, PlanRefused, SimulatedFleet
-from firmware_stubs.simulator.homes import day_frames, randomise
+from firmware_stubs.simulator.fleet import (
+    Confirmed,
+    PlanAccepted,
+    PlanRefused,
+    SimulatedFleet,
+    day_frames,
+    randomise,
+)
 from firmware_stubs.simulator.homes_command import (
     configured_broker,
     describe,

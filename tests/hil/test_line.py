@@ -20,8 +20,8 @@ from agent.ports.open_port import open_port
 from agent.ports.port import Port
 from firmware_stubs.meters import PtyPort, faults, modbus
 from firmware_stubs.meters.meter_command import PROTOCOLS as SHOWN
-from firmware_stubs.meters.mode_c import serve_readout
 from firmware_stubs.meters.player import Mangle
+from firmware_stubs.meters.readout import serve_readout
 from firmware_stubs.meters.sml import SML
 from tests.agent.meters.samples import values
 from tests.hil.wires import NEAR, Far, bridge, wire

@@ -12,7 +12,7 @@ import pytest
 from agent.meters.protocols import PROTOCOLS
 from firmware_stubs.meters import PtyPort, Series, modbus, play
 from firmware_stubs.meters.meter_command import PROTOCOLS as SHOWN
-from firmware_stubs.meters.mode_c import serve_readout
+from firmware_stubs.meters.readout import serve_readout
 from tests.agent.adapters import ser2net
 from tests.agent.samples import SLOT_S, make_plan
 from tests.integration.agent_bench import (

@@ -12,7 +12,7 @@ from math import exp
 from textwrap import wrap
 
 from agent.claims.gauges import HOUR_S, round_half_up
-from agent.commands.ledger_view import counted
+from agent.commands.ledger_view import counted, span
 from agent.config import AgentConfig
 from agent.config.doubts import a_day_and_a_month
 from agent.config.sections import SumsTable
@@ -131,7 +131,7 @@ def explained(config: AgentConfig, *, goes_on: bool = False) -> str:
             f"The operator puts this home into group {group}. What its homes used last month, on "
             "average, is told to all the fleet's homes; tap and page show it here."
         )
-    past = _span(config.policy.window.slots * config.slot_seconds)
+    past = span(config.policy.window.slots * config.slot_seconds)
     told.append(
         "What was sent so far counts: no new silence begins."
         if goes_on
@@ -155,13 +155,13 @@ def _of_reports(config: AgentConfig) -> str:
 def _one_code(slot_seconds: int) -> str:
     return (
         "Readings never leave this device, and none is written. From each slot of "
-        f"{_span(slot_seconds)} at most one random code is sent for each stream. Seeing it makes "
+        f"{span(slot_seconds)} at most one random code is sent for each stream. Seeing it makes "
         "one guess about what you used then"
     )
 
 
 def _at_most(reports: int, seconds: int) -> str:
-    return f"At most {counted(reports, 'code')} leave this home in any {_span(seconds)}"
+    return f"At most {counted(reports, 'code')} leave this home in any {span(seconds)}"
 
 
 def _broker(answers: Answers) -> list[str]:
@@ -248,10 +248,3 @@ def _sums(given: GivenSums | None) -> list[str]:
 
 def _text(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
-
-
-def _span(seconds: int) -> str:
-    minutes, rest = divmod(seconds, 60)
-    hours, minutes = divmod(minutes, 60)
-    parts = ((hours, "h"), (minutes, "min"), (rest, "s"))
-    return " ".join(f"{count} {unit}" for count, unit in parts if count)

@@ -8,7 +8,7 @@ from typing import Any
 
 from agent.commands.explain import SHOWN, KeptReport, as_text, explain
 from agent.commands.ledger_view import view
-from agent.commands.plans_view import bounds
+from agent.commands.plans import bounds
 from edge_ldp.protocol.ledger import Window, charge, open_ledger
 from edge_ldp.protocol.messages import StreamStatus
 from edge_ldp.ratio import floor_ratio

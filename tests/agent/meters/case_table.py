@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from agent.config import parse_meter
-from agent.meters.foreign import Recogniser
 from agent.meters.reading import Asker, Discarded, Telegram
+from agent.meters.unread import Recogniser
 from agent.ports.meters import make_meter
 from tests.agent.meters import samples
 from tests.agent.meters.samples import values

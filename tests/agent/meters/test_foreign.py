@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.meters.foreign import KEPT_BYTES, Recogniser
 from agent.meters.reading import Asker, Discarded
 from agent.meters.section import MeterTable
-from agent.meters.unread import Unread
+from agent.meters.unread import KEPT_BYTES, Recogniser, Unread
 from agent.meters.words import FOREIGN, foreign_text
 from agent.ports.meters import make_meter
 from firmware_stubs.meters.han import FOREIGN as SHOWN

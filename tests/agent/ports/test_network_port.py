@@ -16,8 +16,7 @@ from agent.ports.meters import ask, hear, make_meter
 from agent.ports.open_port import open_port, retry_s
 from agent.ports.port import GONE, NO_CONNECTION, PASSING, QUIET, Port
 from firmware_stubs.meters import PtyPort
-from firmware_stubs.meters.mode_c import serve_readout
-from firmware_stubs.meters.readout import readout_telegram
+from firmware_stubs.meters.readout import readout_telegram, serve_readout
 from firmware_stubs.meters.tcp_port import TcpPort
 from firmware_stubs.meters.telegram import p1_telegram
 from tests.agent.adapters import pyserial_server, ser2net

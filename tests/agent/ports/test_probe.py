@@ -31,7 +31,7 @@ from firmware_stubs.meters import PtyPort, modbus
 from firmware_stubs.meters.faults import at_another_speed
 from firmware_stubs.meters.lines import json_line
 from firmware_stubs.meters.meter_command import PROTOCOLS
-from firmware_stubs.meters.mode_c import serve_readout
+from firmware_stubs.meters.readout import serve_readout
 from firmware_stubs.meters.tcp_port import TcpPort
 from tests.agent.meters.samples import sealed, values
 from tests.agent.paced import paced

@@ -25,7 +25,7 @@ from edge_ldp.protocol.ledger import included
 from edge_ldp.service.clock import kernel_synchronised
 from firmware_stubs.meters import PtyPort
 from firmware_stubs.meters.han import FOREIGN
-from firmware_stubs.meters.mode_c import readout_text
+from firmware_stubs.meters.readout import readout_text
 from firmware_stubs.meters.telegram import full_p1_telegram, p1_telegram, timestamp
 from tests.agent.meters.samples import sealed
 from tests.agent.samples import SLOT, SLOT_S, T0, StillClock, make_config, make_plan

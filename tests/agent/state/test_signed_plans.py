@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent.claims.slots import SlotValues
-from agent.config.keyring import keyring_of
+from agent.config.secrets import keyring_of
 from agent.config.sections import PlansTable
 from agent.errors import ConfigError
 from agent.state.journal import Journal
@@ -241,8 +241,8 @@ def test_PLN_12_the_same_content_in_another_encoding_needs_its_own_signature(hom
 def test_an_envelope_without_keys_costs_no_import_of_cryptography() -> None:
     script = (
         "import sys\n"
-        "import agent.main, agent.running.reload, agent.config.keyring\n"
-        "from agent.config.keyring import keyring_of\n"
+        "import agent.main, agent.running.reload, agent.config.secrets\n"
+        "from agent.config.secrets import keyring_of\n"
         "from tests.agent.samples import make_config\n"
         "from pathlib import Path\n"
         "assert keyring_of(make_config(Path('s.db')), 'f') is None\n"

@@ -12,8 +12,7 @@ from agent.claims.batches import Named
 from agent.claims.pipeline import Report
 from agent.config import parse_config
 from agent.errors import ConfigError
-from agent.link.outgoing import Outgoing, nothing, report, status
-from agent.link.outlet import Outlet
+from agent.link.outgoing import Outgoing, Outlet, nothing, report, status
 from agent.meters.dsmr import P1Meter
 from agent.meters.reading import UNITS, Reading, Telegram
 from agent.state.manifest import manifest
@@ -279,7 +278,7 @@ def test_only_the_outlet_publishes_to_the_outgoing_link() -> None:
         for path in AGENT.rglob("*.py")
         if re.search(r"\.publish(_heard)?\(", path.read_text())
     }
-    assert publishing == {"link/outlet.py", "tap/link.py"}
+    assert publishing == {"link/outgoing.py", "tap/link.py"}
 
 
 # where it may go
