@@ -297,21 +297,6 @@ async def test_a_sensor_that_prints_lines_is_set_up_by_the_options_that_setup_na
     assert 'field = "ENERGY.Power"' in config.read_text()
 
 
-def test_a_silent_port_is_told_and_nothing_is_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for name in ("MODBUS_S", "SIGN_ON_S"):  # half a minute, of which test_probe has all questions
-        monkeypatch.setattr(f"agent.ports.probe.{name}", 0.1)
-    master, slave = os.openpty()
-    config, text = tmp_path / "agent.toml", invited()
-    args = ["--invitation", text, "--port", os.ttyname(slave), "--seconds", "0.1", "--yes", *FUSE]
-    assert main(["setup", "-c", str(config), *args]) == 3
-    os.close(master)
-    os.close(slave)
-    assert "no known meter answers here" in capsys.readouterr().out
-    assert not config.exists()
-
-
 def played(args: list[str], *answers: tuple[str, str]) -> tuple[int, str]:
     """Return how a setup ended on a terminal of its own, and what that showed.
 
@@ -337,28 +322,6 @@ def played(args: list[str], *answers: tuple[str, str]) -> tuple[int, str]:
     os.close(master)
     assert left == [], shown.decode()
     return process.wait(), shown.decode()
-
-
-async def test_on_a_terminal_it_shows_the_values_and_asks(
-    tmp_path: Path, broker: RealBroker
-) -> None:
-    await publish_plan(broker.port)
-    file, config = tmp_path / "invitation.json", tmp_path / "agent.toml"
-    file.write_bytes(invitation(broker.port).to_json())
-    with meter(tmp_path / "meter") as port:
-        code, shown = played(
-            ["-c", str(config), "--port", str(port), "--clock", "assume"],
-            ("none, I know the broker): ", str(file)),
-            ("largest power of your connection", str(CEILING_W)),
-            ("is this your meter (y/n) [y]: ", "y"),
-            ("reports, sums or both [reports]: ", ""),
-            ("need 1; smaller hides more) [1]: ", "1.5"),
-            ("is that what you allow (y/n) [y]: ", "y"),
-        )
-    assert code == 0, shown
-    assert all(reading in shown for reading in READINGS)
-    assert f"delete {file}" in shown
-    assert str(load_config(config).policy.epsilon) == "1.5"
 
 
 async def test_without_an_invitation_all_is_asked_for_and_slips_are_mended(
@@ -397,6 +360,7 @@ async def test_without_an_invitation_all_is_asked_for_and_slips_are_mended(
         )
     assert code == 0, shown
     assert SECRET not in shown
+    assert all(reading in shown for reading in READINGS)
     made = load_config(config)
     assert (made.device.fleet, made.device.id) == (FLEET, DEVICE)
     assert (made.broker.use_port, made.broker.use_tls) == (broker.port, True)

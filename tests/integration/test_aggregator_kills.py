@@ -5,7 +5,6 @@ AGG-01..04, NET-03..05, NET-16, NET-17.
 
 import asyncio
 import random
-import signal
 import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
@@ -168,20 +167,3 @@ async def test_a_locked_store_holds_and_then_goes_on_AGG_04_AGG_15(
     assert aggregator.counts() == wire.expected()
     await until(lambda: "works again" in aggregator.log.read_text())
     assert aggregator.log.read_text().count("locked by another process") == 1
-
-
-async def test_told_to_stop_it_stops_cleanly_and_goes_on_where_it_was(
-    open_wire: OpenWire, aggregator: Aggregator
-) -> None:
-    wire = await open_wire()
-    await wire.plan()
-    await wire.send(make_batches(wire, 5, 10, 4))
-    await until(lambda: aggregator.counted() > 0)
-    assert aggregator.end(signal.SIGTERM) == 0
-    await wire.send(make_batches(wire, 5, 10, 4))
-    aggregator.start()
-    await until(lambda: aggregator.counted() == 400)
-    assert aggregator.counts() == wire.expected()
-    assert "Traceback" not in aggregator.log.read_text()
-    found = [plan.epoch for plan in wire.plans]
-    assert found == [1]

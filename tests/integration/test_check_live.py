@@ -239,20 +239,6 @@ async def test_a_port_that_is_not_there_and_a_broker_that_is_gone(
     assert "nothing listens there" in found["connection"].remedy
 
 
-async def test_after_an_unknown_name_all_that_needs_it_is_untried(
-    tmp_path: Path, pty: PtyPort
-) -> None:
-    text = config_text(tmp_path / "state.db", port=pty.link, broker="tls = true")
-    text = text.replace('host = "127.0.0.1"', 'host = "broker.invalid"')
-    async with speaking(pty, WATTS):
-        found = await tried(parse_config(text, "agent.toml"))
-    assert fails(found) == ["name"]
-    assert untried(found) == after("name", "connection", "TLS", "login", "rights", "plan power")
-    assert "check [broker] host (broker.invalid)" in found["name"].remedy
-    shown = found["rights"].text()
-    assert shown == "untried rights          name fails, see above\n"
-
-
 @pytest.mark.parametrize(
     ("heard_s", "quantity", "verdict"),
     [
@@ -286,18 +272,6 @@ async def test_a_silent_meter_leaves_quantities_and_its_clock_untried(
     assert f"`edge-ldp agent probe --port {pty.link}`" in found["telegram"].remedy
     told = dict.fromkeys(("quantities", "date_by"), "no telegram came")
     assert untried(found) == told
-
-
-async def test_a_meter_that_is_unplugged_meanwhile_fails_at_its_telegram(
-    tmp_path: Path, pty: PtyPort
-) -> None:
-    trying = asyncio.create_task(tried(configured(tmp_path, pty, free_port())))
-    await pty.wait_for_reader()
-    pty.unplug()
-    found = await trying
-    assert found["port"].outcome == "ok"
-    assert "gone" in found["telegram"].told
-    assert found["quantities"] == Finding("quantities", "untried", "no telegram came")
 
 
 async def test_a_running_agent_keeps_its_port_and_its_session(
@@ -463,15 +437,6 @@ async def test_a_plan_of_no_named_key_says_whose_keys_are_missing(
     assert found["plan power"].told.startswith("not taken: ")
     remedy = "put the operator's public keys, and no others, into [plans] keys"
     assert (found["plan power"].outcome, found["plan power"].remedy) == ("fails", remedy)
-
-
-async def test_a_broker_that_stops_is_told_as_such_and_not_as_unspecified(
-    broker: RealBroker,
-) -> None:
-    link = await open_link(Broker("127.0.0.1", broker.port, "stays"))
-    broker.stop()
-    with pytest.raises(LinkLostError, match="the broker stopped, or the network did"):
-        await link.receive()
 
 
 async def test_a_clock_that_nothing_sets_is_told_of_with_what_setup_takes(

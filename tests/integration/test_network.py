@@ -293,25 +293,6 @@ async def test_reports_that_nobody_listens_to_are_named_and_kept_NET_22(
     assert caplog.text.count(f"nobody listens to {REPORTS}") == 1
 
 
-async def test_an_aggregator_that_comes_late_ends_the_word_that_nobody_listens_NET_22(
-    tmp_path: Path, broker: RealBroker
-) -> None:
-    """As mosquitto says it; what nobody heard comes again and is settled by its receipt."""
-    home = Home(tmp_path, broker.port)
-    home.live(2)
-    async with home.connecting():
-        await until(lambda: len(home.delivery.acked) == 2)
-        assert REPORTS in home.uplink.health
-        assert topic(FLEET, "status", DEVICE) in home.uplink.health
-        async with listening(broker) as hub:
-            home.overdue()  # the newest goes; its receipt tells that the other is missing
-            await until(lambda: len(hub.payloads[DEVICE]) == 2)
-            await hub.confirm(DEVICE)
-            await until(lambda: not home.journal.keys())
-            hub.check(DEVICE)
-            await until(lambda: home.uplink.health == "ok")
-
-
 @pytest.mark.parametrize(
     ("end", "code", "name"),
     [

@@ -132,25 +132,6 @@ def test_cut_at_each_step_of_a_flush_everything_counts_once_AGG_06_AGG_07(
         store.close()
 
 
-def test_without_the_flushs_id_the_repetition_would_show_AGG_07(
-    server: PostgresServer, url: str, sqlite: SqliteStore
-) -> None:
-    """The control: only the id tells that COMMIT was done; counts are safe by the records."""
-    with TemporaryDirectory(prefix="cut-") as place:
-        proxy = CuttingProxy(Path(place), server.directory)
-        store = PostgresStore.open(url.replace(str(server.directory), place))
-        for step in count():
-            take(sqlite, flush(step))
-            proxy.cut_at(step, answered=True)
-            take(store, flush(step), same_id=False)
-            if not proxy.was_cut:
-                break
-        proxy.close()
-        assert counts(store) == counts(sqlite)
-        assert store.refused() != sqlite.refused()
-        store.close()
-
-
 def test_a_server_that_crashes_under_load_loses_and_doubles_nothing_AGG_06(
     server: PostgresServer, url: str, sqlite: SqliteStore
 ) -> None:

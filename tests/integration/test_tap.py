@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -22,7 +21,6 @@ from firmware_stubs.meters.products import TWINS
 from firmware_stubs.meters.twin import TopicTwin
 from tests.agent.samples import DEVICE, make_config, make_plan
 from tests.integration.agent_bench import (
-    PATIENT,
     Agent,
     fast_clock,
     listening,
@@ -127,25 +125,6 @@ async def used_kw(port: int) -> Decimal:
             for text in buffer.get_all():
                 writer.close()
                 return Decimal(parser.parse(text).CURRENT_ELECTRICITY_USAGE.value)
-
-
-async def test_a_tap_that_is_away_costs_the_reports_nothing(
-    tmp_path: Path, broker: RealBroker
-) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        port = silent.getsockname()[1]
-        agent = Agent(
-            tmp_path / "a",
-            broker,
-            fast_clock(100),
-            tables=TABLE.format("127.0.0.1", port),
-            meter=PATIENT,
-        )
-        async with listening(broker) as hub, playing(agent):
-            await hub.publish(make_plan())
-            agent.start()
-            await until(lambda: len(hub.slots(agent.device)) >= 10)
-            await part(hub, agent)
 
 
 def tap_of(

@@ -14,14 +14,9 @@ import pytest
 from agent.link.trouble import REFUSED_RETRY_S
 from aggregator.config.sections import DevicesTable
 from aggregator.running.certificates import LOOKS_S, CertificateWatch
-from aggregator.running.service import Service
-from aggregator.store.sqlite.reader import SqliteReader
-from aggregator.store.sqlite.store import SqliteStore
-from edge_ldp.service.clock import Clock
 from edge_ldp.service.mqtt import Broker, LinkLostError, open_link
 from tests.agent.link.test_uplink import Home
 from tests.agent.samples import DEVICE
-from tests.aggregator.fakes import make_config
 from tests.integration.agent_bench import until
 from tests.integration.certificates import Authority, Pair
 from tests.integration.conftest import RealBroker
@@ -66,28 +61,6 @@ async def test_a_certificate_of_the_named_authority_is_accepted(
     assert link.valid_until_s == int(pair.made.not_valid_after_utc.timestamp())
     await link.close()
     assert link.valid_until_s is None
-
-
-async def test_a_service_tells_until_when_its_certificates_are_valid(
-    authority: Authority, make_broker: MakeBroker, tmp_path: Path
-) -> None:
-    pair = authority.issue("good", "localhost")
-    port = make_broker(LISTENER.format(pair=pair)).port
-    config = make_config(tmp_path / "a.db")
-    table = replace(config.broker, port=port, tls=True, ca_file=str(authority.ca))
-    service = Service(
-        replace(config, broker=replace(table, host="localhost")),
-        None,
-        Clock(),
-        SqliteStore.open(tmp_path / "a.db"),
-    )
-    serving = asyncio.create_task(service.serve())
-    reader = SqliteReader.open(tmp_path / "a.db")
-    until_s = int(pair.made.not_valid_after_utc.timestamp())
-    await until(lambda: [row.times.valid_s for row in reader.beats()] == [until_s])
-    serving.cancel()
-    await asyncio.wait([serving])
-    reader.close()
 
 
 @asynccontextmanager

@@ -488,25 +488,6 @@ def test_curves_are_compared_and_hours_without_a_figure_say_why(
         assert Path(kept.value.path()).read_bytes()[:4] == b"\x89PNG"
 
 
-def test_large_figures_of_the_whole_range_are_in_sight(browser: Browser, console: str) -> None:
-    def answer(route: Route) -> None:
-        reply = route.fetch()
-        found = reply.json()
-        assert "whole" in found, found
-        whole = found["whole"]
-        whole |= dict.fromkeys(("mean", "low", "high"), 1_234_567.8)
-        whole |= {key: 912_345_678.9 for key in whole if key.startswith("energy_kwh")}
-        route.fulfill(response=reply, json=found)
-
-    # where it is narrow the table may be moved, alone
-    for width, place in ((1280, ".scroll:has(#whole)"), (360, "html")):
-        with looking(browser, console, viewport={"width": width, "height": 740}) as page:
-            page.route("**/api/v1/query?*bins=*", answer)
-            page.goto("/stream")
-            expect(page.locator("#whole [data-cell=total_high]")).to_have_text("912,345,678.9 kWh")
-            assert page.locator(place).evaluate(WIDER) == 0
-
-
 def test_groups_have_the_commands_sizes_and_figures_or_are_withheld(
     browser: Browser, tmp_path: Path
 ) -> None:
@@ -778,19 +759,6 @@ def test_changes_are_shown_newest_first(browser: Browser, tmp_path: Path) -> Non
         expect(rows).to_have_count(1)
 
 
-def test_a_plan_that_an_operator_published_says_by_whom(browser: Browser, tmp_path: Path) -> None:
-    fleet = make_fleet(tmp_path)
-    add_plans(fleet, 2)
-    ((code, _),) = fleet.ask(fleet.aggregator("plan", "publish", "--theta", "3000"))
-    assert code == 0
-    (change,) = fleet.json("audit")["audit"]
-    with serving(fleet) as (address, _), looking(browser, address) as page:
-        page.goto("/plans")
-        why = page.locator("#plan-table [data-cell=why]").all_inner_texts()
-        assert why[0] == f"published by {change['who']}"
-        assert why[-1] == ""
-
-
 def test_by_keyboard_on_a_phone_in_the_dark(browser: Browser, console: str) -> None:
     small: Any = {"viewport": {"width": 360, "height": 740}, "color_scheme": "dark"}
     with looking(browser, console, **small) as page:
@@ -844,26 +812,6 @@ def test_days_and_weeks_are_of_the_zone_that_is_chosen(
         page.goto("/stream?zone=here")  # as a page was kept that was shown before zones had names
         own = page.evaluate("Intl.DateTimeFormat().resolvedOptions().timeZone")
         expect(page.locator("[name=zone]")).to_have_value(own, timeout=PATIENCE_MS)
-
-
-WRITES = """const write = CanvasRenderingContext2D.prototype.fillText;
-CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
-  const half = this.measureText(text).width / 2, place = this.getTransform().transformPoint({x, y});
-  if (this.textAlign === "center" && this.getTransform().b === 0)
-    (window.written ??= []).push([text, place.x - half, this.canvas.width - place.x - half]);
-  write.apply(this, arguments);
-};"""
-
-
-def test_no_date_below_a_chart_is_cut_off(browser: Browser, console: str) -> None:
-    with looking(browser, console) as page:
-        page.add_init_script(WRITES)
-        page.goto("/stream?stream=power&by=day")  # the last one stands at the very end
-        for chart in ("#curve", "#history-chart"):
-            expect(page.locator(f"{chart} canvas")).to_have_count(1, timeout=PATIENCE_MS)
-        written = page.evaluate("window.written")
-        assert any(re.match(r"\d{4}-\d\d-\d\d", text) for text, *_ in written)
-        assert [one for one in written if min(one[1:]) < 0] == []
 
 
 def test_few_devices_no_data_and_wrong_words_are_said(browser: Browser, console: str) -> None:
@@ -981,23 +929,6 @@ def test_events_that_end_are_said_and_found_again(browser: Browser, console: str
         page.unroute("**/events")
         expect(link).to_contain_text("live", timeout=PATIENCE_MS)
         expect(link).not_to_have_class(re.compile("lost"))
-
-
-@pytest.mark.slow
-def test_a_connection_that_is_lost_is_said_and_found_again(
-    browser: Browser, tmp_path: Path
-) -> None:
-    fleet = make_fleet(tmp_path)
-    with serving(fleet) as (address, _):
-        port = int(address.rpartition(":")[2])
-        context = looking(browser, address, loses=True)
-        page = context.__enter__()
-        page.goto("/")
-        expect(page.locator("#link")).to_contain_text("live", timeout=PATIENCE_MS)
-    expect(page.locator("#link")).to_contain_text("The connection is lost", timeout=PATIENCE_MS)
-    with serving(fleet, port):
-        expect(page.locator("#link")).to_contain_text("live", timeout=PATIENCE_MS)
-        context.__exit__(None, None, None)
 
 
 def test_hostile_names_are_shown_and_do_nothing_REP_14(browser: Browser, tmp_path: Path) -> None:

@@ -337,14 +337,3 @@ async def test_while_both_are_well_a_silent_link_lives_on(
     await until(lambda: len(waited) >= 10)
     await link.publish("t", b"x")
     await link.close()
-
-
-async def test_no_courier_is_left_behind_by_many_links(broker: RealBroker) -> None:
-    pids = []
-    for _ in range(3):
-        link = await open_courier(broker_at(broker.port))
-        pids.append(courier_pid())
-        await link.close()
-    for pid in pids:
-        with pytest.raises(ProcessLookupError):
-            os.kill(pid, 0)

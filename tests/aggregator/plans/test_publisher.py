@@ -246,20 +246,6 @@ async def test_a_plan_that_a_clock_ahead_dated_is_issued_anew_and_it_is_said_PLN
     assert again.published == {}
 
 
-async def test_a_plan_is_dated_anew_while_the_service_runs_too_PLN_18(bench: Bench) -> None:
-    """Its clock was ahead, and is believed to be right now; here another clock's plan is stored."""
-    desk, link = PlanPublisher(bench.config, Clock(), bench.keeper), FakeLink()
-    await desk.load()
-    task = asyncio.create_task(desk.run(link, {}))
-    await until(lambda: TOPIC in link.published)
-    plan = parse_plan(link.published[TOPIC])
-    ahead = planner.renewed(plan, epoch=2, now_s=plan.issued_s + 86_400)
-    bench.store.add_plan(PlanRow(1, 2, ahead.issued_s, ahead.to_json()))
-    await until(lambda: parse_plan(link.published[TOPIC]).epoch == 3)
-    assert parse_plan(link.published[TOPIC]).issued_s < ahead.issued_s
-    task.cancel()
-
-
 async def test_a_stored_plan_sharper_than_devices_admit_by_now_is_raised_and_it_is_said_PLN_22(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -292,29 +278,6 @@ async def test_another_configuration_starts_a_new_epoch(bench: Bench) -> None:
     plan = parse_plan(link.published[TOPIC])
     assert (plan.epoch, plan.ceiling) == (6, 1000)
     assert desk.rules().streams[1].plans.keys() == {5, 6}
-
-
-async def test_an_epoch_that_somebody_else_stored_first_is_said_and_not_published(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    """AGG-17: two services on one store. What is published is the other's, or above it."""
-    theirs = bench.plan(7)
-    store_it = bench.store.add_plan
-
-    def overtaken(*args: Any) -> None:
-        monkeypatch.setattr(bench.store, "add_plan", store_it)
-        store_it(PlanRow(1, 7, theirs.issued_s, theirs.to_json()))
-        store_it(*args)
-
-    monkeypatch.setattr(bench.store, "add_plan", overtaken)
-    _, link = await bench.run()
-    said = (
-        "holds epoch 7 of stream 1, so epoch 1 is not issued; only one aggregator may issue plans"
-    )
-    assert "plan power: " in caplog.text
-    assert said in caplog.text
-    assert parse_plan(link.published[TOPIC]).epoch >= 7
-    assert 1 not in [row.epoch for row in bench.store.plans()]
 
 
 async def test_an_operators_plan_that_came_first_is_said_to_be_one(

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from aggregator.answers.load_curve import LoadCurve
-from aggregator.answers.load_lookup import read_load_curve, whole_spans
+from aggregator.answers.load_lookup import read_load_curve
 from aggregator.config import AggregatorConfig, StreamTable
 from aggregator.counting.period_totals import totals_of
 from aggregator.counting.retention import DAY_S, GONE, SUMMED, spans
@@ -422,28 +422,6 @@ def test_hours_of_the_day_are_as_before_where_they_are_kept_and_begin_there(
     none = asked(start, start + DAY_S)
     assert (none["code"], none["whole"]["mean"], none["groups"]) == (5, None, [])
     assert len(none["warnings"]) == 1
-    store.close()
-
-
-# what is asked here is told what is rolled up, which is the same of both stores
-@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
-def test_a_range_within_one_day_is_widened_to_it_and_said_once_and_one_on_borders_is_not(
-    engine: Engine,
-) -> None:
-    config = configured(engine)
-    store = engine.open()
-    fill(store, config)
-    tend_all(config)
-    kept, stream = store.rolled_up(1), config.streams[0]
-    first = FIRST_DAY * SLOTS
-    day = (first, first + SLOTS - 1)
-    for borders in ((first, first), (first, first + 4), (first + 5, first + 9), (day[1], day[1])):
-        *found, warnings = whole_spans(kept, stream, *borders)
-        assert tuple(found) == day
-        (warning,) = warnings
-        assert "kept by days" in warning
-    assert whole_spans(kept, stream, first, first + SLOTS - 1) == (first, first + SLOTS - 1, [])
-    assert whole_spans(kept, stream, 0, LAST_BUCKET)[2] == []
     store.close()
 
 

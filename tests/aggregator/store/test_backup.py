@@ -1,6 +1,5 @@
 """AGG-20: a backup made while the service runs, and what goes on after yesterday's is restored."""
 
-import asyncio
 import sqlite3
 import threading
 from collections.abc import Callable
@@ -12,17 +11,10 @@ from typing import Any
 import psycopg
 import pytest
 
-from aggregator.answers.lookup import read_account
 from aggregator.plans import planner
-from aggregator.plans.publisher import PlanPublisher
-from aggregator.store.backup import back_up
 from aggregator.store.contract import PlanRow, Store
-from aggregator.store.sqlite.reader import SqliteReader
-from aggregator.store.store_thread import StoreThread
 from edge_ldp.protocol.plan import parse_plan
-from edge_ldp.service.clock import Clock
 from tests.aggregator.engines import Engine
-from tests.aggregator.fakes import FakeLink, until
 from tests.aggregator.home_traffic import NOW_S, RULES, Seen, flushes, report, seen, take
 from tests.aggregator.operator import Operator, operator
 from tests.aggregator.store.sqlite.test_upgrade import FIRST
@@ -93,31 +85,6 @@ def test_after_yesterdays_backup_what_is_sent_again_counts_once_and_epochs_rise_
     assert (again.tally, again.presence) == (today.tally, today.presence)
     assert [one.counted for _, one in again.records] == [one.counted for _, one in today.records]
     store.close()
-
-
-@BOTH
-def test_devices_are_given_a_later_plan_after_a_restore_though_nothing_is_retained_AGG_20(
-    engine: Engine, desk: Operator, tmp_path: Path
-) -> None:
-    begun(engine).close()
-    file = str(tmp_path / "backup")
-    desk.text("backup", file)
-    desk.text("restore", file)
-
-    async def publish() -> bytes:
-        store = engine.open()
-        desk_of_plans, link = (
-            PlanPublisher(engine.config(), Clock(), StoreThread(store)),
-            FakeLink(),
-        )
-        await desk_of_plans.load()
-        running = asyncio.create_task(desk_of_plans.run(link, {}))
-        await until(lambda: bool(link.published))
-        running.cancel()
-        store.close()
-        return next(iter(link.published.values()))
-
-    assert parse_plan(asyncio.run(publish())).epoch == 1001
 
 
 @BOTH
@@ -201,20 +168,6 @@ def test_nothing_is_written_over_what_the_installation_lives_by(
             assert "expected another file" in told
     assert (tmp_path / "a.db").read_bytes() == before
     assert "power" in (tmp_path / "aggregator.toml").read_text()
-
-
-def test_a_backup_is_a_store_and_nothing_is_left_beside_it(tmp_path: Path) -> None:
-    made = Engine("sqlite", f'path = "{tmp_path / "a.db"}"', tmp_path / "a.db", "")
-    store = begun(made)
-    place = tmp_path / "backups"
-    place.mkdir()
-    back_up(made.config(), "f", place / "b.db")
-    assert sorted(path.name for path in place.iterdir()) == ["b.db"]
-    reader = SqliteReader.open(place / "b.db")
-    rows, _ = read_account(reader, made.config())
-    assert [row.record for row in rows] == [record for _, record in store.records()]
-    reader.close()
-    store.close()
 
 
 @BOTH
@@ -364,22 +317,3 @@ def test_a_backup_that_would_do_more_than_its_rows_say_is_refused_AGG_20(
     assert told in desk.text("restore", str(file), code=4)
     assert engine.path.read_bytes() == before
     assert not list(tmp_path.glob("*.restoring*"))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("engine", ["postgres"], indirect=True)
-def test_a_postgresql_backup_that_holds_a_view_is_refused_AGG_20(
-    engine: Engine, desk: Operator, tmp_path: Path
-) -> None:
-    store = begun(engine)
-    before = seen(store)
-    store.close()
-    file = str(tmp_path / "backup")
-    with psycopg.connect(engine.url, autocommit=True) as db:
-        db.execute("CREATE VIEW more AS SELECT * FROM plans")
-        desk.text("backup", file)
-        db.execute("DROP VIEW more")
-    assert "holds a view" in desk.text("restore", file, code=4)
-    store = engine.open()
-    assert seen(store) == before
-    store.close()

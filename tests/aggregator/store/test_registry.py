@@ -1,6 +1,5 @@
 """What an operator decides about devices holds from the next flush on, on either store."""
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -12,7 +11,7 @@ import pytest
 from aggregator.commands.member_files import read_members
 from aggregator.counting.members import named_wishes
 from aggregator.counting.records import Marked
-from aggregator.errors import MemberError, StoreHeldError
+from aggregator.errors import MemberError
 from aggregator.store.administration.registry import apply, listed
 from aggregator.store.contract import Session, Store
 from aggregator.store.opening import open_session
@@ -147,48 +146,6 @@ def test_held_counts_are_kept_apart_and_join_exactly_when_released(
         assert [row.held_s for row in listed(store)] == [None] * 3
 
 
-def test_quarantine_set_and_lifted_under_load_changes_no_count(
-    engine: Engine, tmp_path: Path
-) -> None:
-    work = flushes(HOMES, 30)
-    other = Engine("sqlite", f'path = "{tmp_path / "b.db"}"', tmp_path / "b.db", "")
-    turns = threading.Semaphore(
-        0
-    )  # a change lies within every three flushes, at any moment of them
-    with opened(engine) as (store, session), opened(other) as (never, _):
-
-        def serve() -> None:
-            for at, messages in enumerate(work):
-                if at % 3 == 0:
-                    turns.acquire(timeout=240)
-                take_waiting(store, messages)
-
-        decide(session, *HOMES, enrols=True)
-        serving = threading.Thread(target=serve)
-        serving.start()
-        for at in range(len(work) // 3 + 1):
-            turns.release()
-            decide(session, *HOMES[: 1 + at % 3], held=True)
-            decide(session, *HOMES[at % 2 :], held=False)
-        serving.join()
-        decide(session, *HOMES, held=False)
-        for messages in work:
-            take(never, *messages)
-        mine, plain = seen(store), seen(never)
-        assert (mine.apart, mine.records) == (0, plain.records)
-        assert (mine.tally, mine.presence) == (plain.tally, plain.presence)
-
-
-def take_waiting(store: Store, messages: list[Any]) -> None:
-    """Settle one flush; wait while the store is held, as the service does."""
-    while True:
-        try:
-            take(store, *messages)
-        except StoreHeldError:
-            continue
-        return
-
-
 def test_a_mark_holds_a_device_only_where_it_is_told_to_and_never_one_that_was_released(
     engine: Engine,
 ) -> None:
@@ -223,11 +180,3 @@ def test_an_import_is_done_whole_or_not_at_all(engine: Engine) -> None:
             apply(session, wishes, AT_S)
         assert found == [(row.device, row.group, row.revoked_s) for row in listed(store)]
         assert sorted(store.groups()) == ["", "north"]
-
-
-def test_many_devices_are_imported_at_once(engine: Engine) -> None:
-    text = "device,group\n" + "".join(f"home-{n},feeder-{n % 7}\n" for n in range(1000))
-    with opened(engine) as (store, session):
-        assert len(apply(session, read_members(text, "csv", "f.csv"), AT_S)) == 1000
-        assert len(store.groups()) == 8
-        assert len(store.devices()) == 1000
