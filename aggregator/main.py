@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import logging
 import sys
 from typing import TYPE_CHECKING
@@ -25,6 +26,7 @@ READING = ("check", "status", "completeness", "released", "theta", "announced", 
 def main(argv: Sequence[str]) -> int:
     """Run one aggregator command; return its exit code."""
     args = parser(argv[:1]).parse_args(argv, argparse.Namespace(argv=argv))
+    gc.freeze()  # what is imported stays: to look through it for garbage takes a question longer
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(message)s")
     return ended(lambda: int(args.command(args)))
 

@@ -54,7 +54,17 @@ NUMPY = {  # and of numpy: what computes
         "floor",
         "floor_divide",
     ),
-    *("frombuffer", "full", "full_like", "generic", "geomspace", "hstack", "inf", "int16"),
+    *(
+        "frombuffer",
+        "fromiter",
+        "full",
+        "full_like",
+        "generic",
+        "geomspace",
+        "hstack",
+        "inf",
+        "int16",
+    ),
     *("int64", "integer", "interp", "intp", "isfinite", "isin", "isnan", "kron", "lexsort"),
     *("linspace", "log", "log1p", "log2", "logical_and", "logical_or", "matmul", "max"),
     *(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import struct
 from itertools import chain
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -65,6 +66,11 @@ class _Packed(msgspec.Struct, array_like=True, frozen=True, gc=False):
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(_Packed)
 _EVERY = msgspec.msgpack.Decoder(list[_Packed])
+_SUMMED = (
+    *("last_slot", "counted", "rejected", "duplicates", "conflicts"),
+    *("uncounted", "expired", "before", "series"),
+)
+_summed = attrgetter(*_SUMMED)
 _LIST = struct.Struct(">BI")  # how MessagePack begins a list of so many
 
 
@@ -152,28 +158,21 @@ def sum_records(blobs: bytes, records: int) -> Iterator[tuple[int | None, int, l
     """
     try:
         found = _EVERY.decode(_LIST.pack(0xDD, records) + blobs)
-        columns = np.array(
-            [
-                (
-                    *(-1 if p.span is None else p.last_slot - p.span, p.last_slot, p.counted),
-                    *(p.rejected, p.duplicates, p.conflicts, p.uncounted, p.expired, p.before),
-                    p.series,
-                )
-                for p in found
-            ],
-            np.int64,
-        ).reshape(-1, 10)
+        firsts = [-1 if p.span is None else p.last_slot - p.span for p in found]
+        slots = np.array(firsts, np.int64) + 1 << 32  # each below 2**32, or -1
+        many = len(found) * len(_SUMMED)
+        flat = np.fromiter(chain.from_iterable(map(_summed, found)), np.int64, many)
     except (msgspec.MsgspecError, OverflowError) as exc:
         raise RowError(DAMAGED) from exc
-    counted, rejected, duplicates, conflicts, uncounted, expired, before = columns.T[2:9]
+    columns = flat.reshape(-1, len(_SUMMED)).T
+    last, counted, rejected, duplicates, conflicts, uncounted, expired, before, _ = columns
     open_ = np.maximum(0, counted + uncounted - (counted + rejected - before))
     given_up = np.minimum(expired, open_)
     values = (np.ones_like(open_), counted, rejected, given_up, open_ - given_up)
-    slots = columns[:, 0] + 1 << 32 | columns[:, 1] + 1  # each below 2**32, or -1
-    keys, of = np.unique(slots, return_inverse=True)
+    keys, of = np.unique(slots | last + 1, return_inverse=True)
     rows = np.stack([*values, duplicates, conflicts], axis=1)
     sums = np.zeros((len(keys), 7), object if rows.max(initial=0) >> _SAFE_BITS else np.int64)
     np.add.at(sums, of, rows)
     for key, row in zip(keys.tolist(), sums.tolist(), strict=True):
-        first, last = divmod(key, 1 << 32)
-        yield first - 1 if first else None, last - 1, row
+        first, final = divmod(key, 1 << 32)
+        yield first - 1 if first else None, final - 1, row

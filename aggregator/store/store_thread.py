@@ -1,12 +1,12 @@
-"""The store on a thread of its own, one call after the other, waiting out what passes by itself."""
+"""The store on a thread of its own, one call after the other, or one page ahead of its reader."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from aggregator.errors import StoreHeldError
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 RETRY_S = 0.25
 _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
+_END = object()
 
 
 class StoreThread:
@@ -65,3 +66,12 @@ class StoreThread:
         """Wait for the call that runs, and close the store."""
         self._thread.shutdown(wait=True)
         self._store.close()
+
+
+def one_ahead(items: Iterator[_T]) -> Iterator[_T]:
+    """Yield items, each made on a thread beside what is done with the one before it."""
+    with ThreadPoolExecutor(1, thread_name_prefix="ahead") as thread:
+        coming = thread.submit(next, items, _END)
+        while (item := coming.result()) is not _END:
+            coming = thread.submit(next, items, _END)
+            yield cast("_T", item)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager, suppress
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Self
 from uuid import UUID
 
@@ -19,6 +20,7 @@ from aggregator.store.postgres.link import DAMAGED, check, connect, end_silent, 
 from aggregator.store.reader import Reader
 from aggregator.store.rows import RefusedRow, ReportSum
 from aggregator.store.shared_reads import WHOSE, added_up
+from aggregator.store.store_thread import one_ahead
 from edge_ldp.errors import RowError
 from edge_ldp.protocol.released import FIRST_KEY
 
@@ -106,14 +108,17 @@ class PostgresReader(Reader):
             ON devices.device = records.device AND devices.device BETWEEN %s AND %s
             WHERE (records.device, stream) > (%s, %s) AND (records.device, stream) <= (%s, %s)
             GROUP BY 1, 2, 3"""
+        pages = (
+            self._rows(query, (before[0], last[0], *before, *last))
+            for before, last in self._pages()
+        )
         sums: dict[tuple[Any, ...], list[int]] = {}
-        for before, last in self._pages():
-            for *key, records, blobs in self._rows(query, (before[0], last[0], *before, *last)):
-                with self.reading():
-                    found = list(sum_records(blobs, records))
-                for first, final, row in found:
-                    old = sums.setdefault((*key, first, final), [0] * len(row))
-                    sums[*key, first, final] = [a + b for a, b in zip(old, row, strict=True)]
+        for *key, records, blobs in chain.from_iterable(one_ahead(pages)):
+            with self.reading():
+                found = list(sum_records(blobs, records))
+            for first, final, row in found:
+                old = sums.setdefault((*key, first, final), [0] * len(row))
+                sums[*key, first, final] = [a + b for a, b in zip(old, row, strict=True)]
         return [ReportSum(*key, *found) for key, found in sums.items()]
 
     def _pages(self) -> Iterator[tuple[Key, Key]]:
