@@ -11,6 +11,8 @@ from enum import Enum
 
 from agent.claims.gauges import JOINED_SHARE, Borders, Gauge, MeanGauge, RiseGauge
 from agent.claims.spacing import Spacing
+from agent.meters.reading import GAS, UNITS
+from agent.meters.section import Quantity
 from edge_ldp.lean_class import lean_class
 
 INTERVALS = 3
@@ -32,6 +34,16 @@ class Kind(Enum):
     MEAN = "mean"
     RISE = "rise"
     RATE = "rate"
+
+
+STREAM_UNITS = UNITS | {GAS: "dm3"}
+REGISTER_UNITS = ("Wh", "dm3")  # of what only rises: a slot's value is by how much
+KINDS = {
+    quantity: Kind.RISE if unit in REGISTER_UNITS else Kind.MEAN
+    for quantity, unit in STREAM_UNITS.items()
+}
+REGISTERS: dict[str, Quantity] = {"power": "energy_import", "power_export": "energy_export"}
+"""What a mean power may be made of where a meter tells no power: the register that it drives."""
 
 
 def most_apart_s(kind: Kind, slot_seconds: int) -> int:

@@ -12,6 +12,7 @@ from contextlib import closing
 from functools import partial
 from pathlib import Path
 
+from agent.claims.slots import REGISTER_UNITS
 from agent.commands import ledger_view
 from agent.commands.explain import KeptReport
 from agent.commands.explain import as_text as explained_text
@@ -351,7 +352,7 @@ def rounding(units: Iterable[str]) -> dict[str, dict[str, str]]:
     """
     errors = {}
     for unit in sorted(set(units)):
-        factor, per_day = (1, unit) if unit in ("Wh", "dm3") else (24, f"{unit}h")
+        factor, per_day = (1, unit) if unit in REGISTER_UNITS else (24, f"{unit}h")
         errors[unit] = {
             "rounding": f"to whole {unit}: a day without gaps is wrong by at most {factor} "
             f"{per_day}, before any noise; a meter that shows steps of S {unit} adds at most "

@@ -15,11 +15,12 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
+from agent.claims.slots import REGISTERS, STREAM_UNITS
 from agent.commands.commissioning import unread_text
 from agent.commands.plans import refused_text
 from agent.config import AgentConfig
 from agent.config.doubts import doubt_of_interval
-from agent.config.sections import REGISTERS, STREAM_UNITS, StreamTable
+from agent.config.sections import StreamTable
 from agent.errors import PortError, StorageError
 from agent.link.outgoing import Outlet, nothing
 from agent.link.trouble import rights_remedy

@@ -3,11 +3,10 @@
 from agent.config.curator_section import CuratorTable
 from agent.config.load import load_config, parse_config, parse_meter
 from agent.config.secrets import Secrets, read_password, read_secrets
-from agent.config.sections import KINDS, AgentConfig, TapTable
+from agent.config.sections import AgentConfig, TapTable
 from edge_ldp.service.broker import BrokerTable
 
 __all__ = [
-    "KINDS",
     "AgentConfig",
     "BrokerTable",
     "CuratorTable",

@@ -5,8 +5,8 @@ from decimal import Decimal
 from math import exp, tanh
 from typing import Protocol
 
-from agent.claims.slots import Kind, most_apart_s
-from agent.config.sections import KINDS, AgentConfig, StreamTable
+from agent.claims.slots import KINDS, Kind, most_apart_s
+from agent.config.sections import AgentConfig, StreamTable
 from agent.meters.reading import GAS, SIGNED
 from edge_ldp.service.broker import LOOPBACK
 

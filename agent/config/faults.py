@@ -4,13 +4,8 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 from agent.claims.lifetime import Lifetime
-from agent.config.sections import (
-    REGISTERS,
-    STREAM_UNITS,
-    AgentConfig,
-    PlansTable,
-    StreamTable,
-)
+from agent.claims.slots import REGISTERS, STREAM_UNITS
+from agent.config.sections import AgentConfig, PlansTable, StreamTable
 from agent.meters.port_names import source_of
 from agent.meters.reading import GAS, SIGNED
 from agent.meters.section import MeterTable, meter_faults

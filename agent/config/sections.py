@@ -8,16 +8,16 @@ agent/claims/lifetime.py; [sending] agent/claims/delivery.py; [[streams]] agent/
 its sums edge_ldp/period_sums.
 """
 
-from dataclasses import fields, replace
+from dataclasses import asdict, replace
 from decimal import Decimal
 from fractions import Fraction
 from hashlib import sha256
 from typing import Annotated, Literal
 
 from agent.claims.lifetime import Lifetime
-from agent.claims.slots import Kind
+from agent.claims.slots import KINDS, REGISTERS, Kind
 from agent.config.curator_section import CuratorTable
-from agent.meters.reading import GAS, UNITS
+from agent.meters.reading import GAS
 from agent.meters.section import MeterTable, Positive, Quantity
 from edge_ldp.lean_class import lean_class
 from edge_ldp.protocol.ledger import Window, scheduled
@@ -29,21 +29,6 @@ from edge_ldp.service.clock import Clock
 from edge_ldp.service.typed_table import Form, Range, Text
 
 _SHAPE = PlanBounds()
-KINDS = {
-    "power": Kind.MEAN,
-    "power_export": Kind.MEAN,
-    "apparent_power": Kind.MEAN,
-    "apparent_power_export": Kind.MEAN,
-    "energy_import": Kind.RISE,
-    "energy_export": Kind.RISE,
-    "power_net": Kind.MEAN,
-    "reactive_power": Kind.MEAN,
-    GAS: Kind.RISE,
-}
-STREAM_UNITS = UNITS | {GAS: "dm3"}
-REGISTERS: dict[str, Quantity] = {"power": "energy_import", "power_export": "energy_export"}
-"""What a mean power may be made of where a meter tells no power: the register that it drives."""
-
 StreamQuantity = Literal[Quantity, "gas"]
 Seconds = Annotated[float, Range(ge=0, le=86_400 * 366)]
 Instant = Annotated[float, Range(ge=0, le=1 << 36)]
@@ -184,8 +169,7 @@ class ShapeTable:
     @property
     def shape(self) -> PlanBounds:
         """The same, as the cores take it."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return PlanBounds(**{**values, "survey_share": Fraction(self.survey_share)})
+        return PlanBounds(**asdict(self) | {"survey_share": Fraction(self.survey_share)})
 
 
 @lean_class(frozen=True, slots=True)

@@ -8,7 +8,7 @@ stay on the device: some of them tell of values (docs/design.md, Privacy model).
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 
 from agent.claims.dating import Dating
@@ -68,9 +68,7 @@ class Feed:
         tap: Callable[[Telegram], None] | None = None,
     ) -> None:
         self.tap = tap  # the household's own broker, where its owner asked (agent/tap/messages.py)
-        self.share: Callable[[bytes], None] | None = (
-            None  # and its own readers (agent/tap/share.py)
-        )
+        self.share: Callable[[bytes], None] | None = None  # its own readers (agent/tap/share.py)
         self.counts = Counter[str]()
         self._config = config
         self._table = table
@@ -243,7 +241,7 @@ class Feed:
             if readings and self._is_sane() and (time_s := self._date(event)) is not None:
                 self._close(self._builder.read(time_s, readings))
                 now_s = int(self._clock.now())
-                self._close_own(self._own.read(time_s, readings, event.gas, now_s))
+                self._close(*self._own.read(time_s, readings, event.gas, now_s))
 
     def _repeats(self, telegram: Telegram) -> bool:
         """Say whether a page or topic tells an old telegram: by the meter's time alone.
@@ -265,8 +263,7 @@ class Feed:
 
     def _begin_registers(self, belief: Belief) -> None:
         """Take no rise from what registers showed before; a swap is an event of its own."""
-        self._close(self._builder.forget_registers())
-        self._close_own(self._own.forget_registers())
+        self._close(self._builder.forget_registers(), *self._own.forget_registers())
         if belief is Belief.SWAPPED:
             self._swapped_s = self._now_s()
             self._swapped_slot = int(self._clock.now()) // self._config.slot_seconds
@@ -338,23 +335,18 @@ class Feed:
     def close_over(self) -> int:
         """Close the slots whose time is over; return the first that may still be open."""
         passed_s = self._dating.passed(int(self._clock.now()))
-        self._close(self._builder.pass_to(passed_s))
-        self._close_own(self._own.pass_to(passed_s))
+        self._close(self._builder.pass_to(passed_s), *self._own.pass_to(passed_s))
         return self._builder.first_open(passed_s)
 
-    def _close(self, closed: SlotValues | None) -> None:
-        """Hand on a slot that closed, and say what the ones before it lacked."""
-        if closed is not None:
-            self._finish(closed)
+    def _close(self, *closed: SlotValues | None) -> None:
+        """Hand on slots that closed, and say what the ones before each lacked."""
+        for one in filter(None, closed):
+            self._finish(one)
             if sparse := self._sparse():
                 self._warn(
                     f"{sparse}: slots are given up, for telegrams come too rarely; `edge-ldp agent "
                     "check` says how often they must"
                 )
-
-    def _close_own(self, closed: Iterable[SlotValues]) -> None:
-        for one in closed:
-            self._close(one)
 
     def _sparse(self) -> str:
         """Return the quantities, and their streams, for which telegrams came too rarely lately."""

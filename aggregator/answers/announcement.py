@@ -13,11 +13,10 @@ from msgspec import to_builtins
 from msgspec.structs import asdict
 
 from aggregator.answers.group_months import group_months
-from aggregator.answers.load_lookup import whole_spans
+from aggregator.answers.load_lookup import read_answers
 from aggregator.answers.local_time import Spans
-from aggregator.answers.lookup import read_counted, read_facts
 from aggregator.answers.parts import AnswerPart, Seconds, Span
-from aggregator.answers.query import Figures, answer
+from aggregator.answers.query import Figures
 from aggregator.answers.sums_answer import SumPeriod, read_sums_answer
 from aggregator.answers.units import energy_kwh
 from edge_ldp.device.sums import DAY_S, MAX_DAYS
@@ -150,11 +149,9 @@ def _whole(
     reader: Reader, config: AggregatorConfig, stream: StreamTable, begin: int, end: int
 ) -> AnnouncedFigures:
     with reader.snapshot():
-        first, last, _ = whole_spans(reader.rolled_up(stream.id), stream, begin, end - 1)
-        counted = read_counted(reader, stream, first, last)
-        facts = read_facts(reader, config, stream, None, counted)
+        (found,) = read_answers(reader, config, stream, (begin, end))
     return AnnouncedFigures(
-        **asdict(answer(stream, facts).whole),
+        **asdict(found.whole),
         since_s=begin * stream.bucket_s,
         until_s=end * stream.bucket_s,
     )

@@ -13,9 +13,7 @@ from math import ceil, floor, log10
 from typing import TYPE_CHECKING
 
 from aggregator.answers.crowds import Reported, withheld
-from aggregator.answers.load_lookup import whole_spans
-from aggregator.answers.lookup import read_counted, read_facts
-from aggregator.answers.query import answer
+from aggregator.answers.load_lookup import read_answers
 from aggregator.answers.sums_answer import SUMS, narrower_mode, read_sums_answer
 from aggregator.counting.reporters import STREAMS
 from edge_ldp.protocol.group_month import GroupMean, GroupMonth
@@ -24,8 +22,8 @@ from edge_ldp.protocol.utc import utc
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from aggregator.answers.query import Answer
-    from aggregator.answers.sums_answer import Interval, SumsAnswer
+    from aggregator.answers.parts import Interval
+    from aggregator.answers.sums_answer import SumsAnswer
     from aggregator.config import AggregatorConfig, StreamTable
     from aggregator.store.contract import Reader
 
@@ -77,7 +75,8 @@ def _means(
     span: tuple[int, int],
 ) -> dict[str, GroupMean]:
     """Return a stream's mean of each group that may be told."""
-    of_reports = _of_reports(reader, config, stream, groups.values(), span)
+    begin, end = (one // stream.bucket_s for one in span)
+    of_reports = read_answers(reader, config, stream, (begin, end), groups.values())
     of_sums = [  # however few they are
         read_sums_answer(reader, stream, span, UTC, group=group, least=1)
         for group in groups.values()
@@ -93,23 +92,6 @@ def _means(
             told, homes = in_doubt(sums.whole), sums.whole.homes
         if told is not None and homes:
             found[name] = GroupMean(stream.name, stream.unit, *told, homes)
-    return found
-
-
-def _of_reports(
-    reader: Reader,
-    config: AggregatorConfig,
-    stream: StreamTable,
-    groups: Iterable[int],
-    span: tuple[int, int],
-) -> list[Answer]:
-    begin, end = (one // stream.bucket_s for one in span)
-    first, last, _ = whole_spans(reader.rolled_up(stream.id), stream, begin, end - 1)
-    every = read_counted(reader, stream, first, last)
-    found = []
-    for group in groups:
-        counted = read_counted(reader, stream, first, last, group, every=every)
-        found.append(answer(stream, read_facts(reader, config, stream, group, counted)))
     return found
 
 

@@ -8,8 +8,15 @@ from typing import TYPE_CHECKING
 
 from aggregator.answers.load_curve import load_curve
 from aggregator.answers.local_time import DAYS, LATEST_S, Grouping, Spans, offset_s
-from aggregator.answers.lookup import LAST_BUCKET, read_beside, read_plans, read_presence
-from aggregator.answers.query import WHOLE, first_streamed
+from aggregator.answers.lookup import (
+    LAST_BUCKET,
+    read_beside,
+    read_counted,
+    read_facts,
+    read_plans,
+    read_presence,
+)
+from aggregator.answers.query import WHOLE, answer, first_streamed
 from aggregator.counting.reporters import united
 from aggregator.counting.retention import DAY_S, GONE, HOUR_S, SUMMED, spans
 from aggregator.counting.tally import rows_of
@@ -19,7 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from aggregator.answers.load_curve import LoadCurve
-    from aggregator.config import StreamTable
+    from aggregator.answers.query import Answer
+    from aggregator.config import AggregatorConfig, StreamTable
     from aggregator.counting.retention import RolledUp
     from aggregator.counting.tally import Tally
     from aggregator.store.contract import Reader
@@ -95,6 +103,24 @@ def whole_spans(
         if begin < first or last + 1 < end:
             warnings.append(_widened_text((begin, end), stream))
     return *rolled_up.widened(first, last), warnings
+
+
+def read_answers(
+    reader: Reader,
+    config: AggregatorConfig,
+    stream: StreamTable,
+    span: tuple[int, int],
+    groups: Iterable[int | None] = (None,),
+) -> list[Answer]:
+    """Return what `query` answers of a span of buckets, of all devices or each of these groups."""
+    first, last, _ = whole_spans(reader.rolled_up(stream.id), stream, span[0], span[1] - 1)
+    every, found = read_counted(reader, stream, first, last), []
+    for group in groups:
+        counted = every
+        if group is not None:
+            counted = read_counted(reader, stream, first, last, group, every=every)
+        found.append(answer(stream, read_facts(reader, config, stream, group, counted)))
+    return found
 
 
 def cut_buckets(

@@ -8,7 +8,7 @@ the API is given the same value, and its class is the schema.
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Protocol, Self
 
 from msgspec import Meta, Struct, to_builtins
 
@@ -37,6 +37,22 @@ class AnswerPart(Struct, frozen=True, kw_only=True):
         """Return one with the source's fields of the same names, but for `others`."""
         same = (name for name in cls.__struct_fields__ if name not in others)
         return cls(**{name: getattr(source, name) for name in same}, **others)
+
+
+class Interval(Protocol):
+    """A mean with its interval, by whichever mode."""
+
+    @property
+    def mean(self) -> float | None:
+        """The mean, in the unit."""
+
+    @property
+    def low(self) -> float | None:
+        """Its lower end."""
+
+    @property
+    def high(self) -> float | None:
+        """Its upper end."""
 
 
 def answer_json(answer: AnswerPart) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from math import inf, sqrt
 from statistics import NormalDist, median
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import field
 from msgspec.structs import asdict
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from datetime import tzinfo
 
+    from aggregator.answers.parts import Interval
     from aggregator.config import StreamTable
     from aggregator.counting.period_totals import CellTotal, PeriodTotal, TotalKey
     from aggregator.store.contract import Reader
@@ -55,22 +56,6 @@ COLUMNS = (
     *("full_kwh", "full_kwh_low", "full_kwh_high", "homes", "slots", "coverage", "withheld"),
 )
 _Z = NormalDist().inv_cdf(0.975)
-
-
-class Interval(Protocol):
-    """A mean with its interval, by whichever mode."""
-
-    @property
-    def mean(self) -> float | None:
-        """The mean, in the unit."""
-
-    @property
-    def low(self) -> float | None:
-        """Its lower end."""
-
-    @property
-    def high(self) -> float | None:
-        """Its upper end."""
 
 
 class SumFigures(AnswerPart, frozen=True, kw_only=True):

@@ -1,7 +1,7 @@
 """The tables of the aggregator's file, as frozen values with their defaults.
 
 The numbers stand here; what is done with them stands in: [retention]
-aggregator/counting/retention.py; [intake] aggregator/counting/quota.py and
+aggregator/counting/retention.py; [intake] aggregator/intake/quota.py and
 aggregator/intake/receipt_schedule.py; [guard] aggregator/counting/watching.py; [query]
 aggregator/answers/crowds.py; [announce] aggregator/running/announcer.py; [[streams]]
 aggregator/config/streams.py and aggregator/plans/planner.py.
@@ -106,7 +106,7 @@ class IntakeTable:
     """[intake]: flushing, receipts, and who may report. Seconds are the clock's, ms are real.
 
     `quota_messages`: of one device in one receipt interval that bring nothing new; above it the
-    device is not listened to until the interval is over (aggregator.counting.quota).
+    device is not listened to until the interval is over (aggregator.intake.quota).
     """
 
     flush_messages: Annotated[int, Range(ge=1, le=1000)] = 500

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, TypeAlias
 from aggregator.counting.curated import read_released, settle_released, wanted_released
 from aggregator.counting.frames import FrameBatch
 from aggregator.counting.period_sums import read_sums, settle_sums, wanted_sums
-from aggregator.counting.quota import Quota
 from aggregator.counting.seen_batches import Outcome
 from aggregator.counting.settle import NONE, settle, wanted
 from aggregator.intake.last_times import OUTRUN
+from aggregator.intake.quota import Quota
 from aggregator.intake.receipt_schedule import Delays
 from aggregator.intake.shed import Shed
 from aggregator.store.contract import new_flush

@@ -8,6 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from agent.claims.slots import REGISTERS
 from agent.commands.setup.asked_plans import asked_epsilon, has_namesake
 from agent.commands.setup.asked_sums import given_sums, has_sums_alone
 from agent.commands.setup.invited import doubt_of_refusing, needed_epsilon
@@ -15,7 +16,6 @@ from agent.commands.setup.places import named, state_place
 from agent.commands.setup.talk import SetupError, Talk
 from agent.commands.setup.written import Answers, from_register_text, introduced
 from agent.config.doubts import a_day_and_a_month, doubt_of_ceiling, doubt_of_epsilon
-from agent.config.sections import REGISTERS
 from agent.meters.reading import UNITS
 from edge_ldp.arguments import epsilon_given, port_number, whole_number
 from edge_ldp.device.errors import ParameterError

@@ -1,6 +1,5 @@
 from agent import meters
-from agent.config import KINDS
-from agent.config.sections import STREAM_UNITS
+from agent.claims.slots import KINDS, STREAM_UNITS
 from agent.meters.dsmr import RawTelegram
 from agent.meters.reading import UNITS, Discarded, Reading, Telegram
 

@@ -5,7 +5,7 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aggregator.counting.quota import COUNTERS, Quota
+from aggregator.intake.quota import COUNTERS, Quota
 from tests.reached import reached
 
 HOUR_S = 3600
