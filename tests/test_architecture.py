@@ -21,83 +21,38 @@ MODULES = {
     ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
     for path in FILES
 }
-PURE = {  # what a pure file may import of the standard library: nothing else is
-    *("__future__", "_typeshed", "abc", "argparse", "array", "base64", "binascii", "bisect"),
-    *("collections", "contextlib", "csv", "dataclasses", "datetime", "decimal", "difflib", "enum"),
-    *("fractions", "functools", "hashlib", "heapq", "ipaddress", "itertools", "json", "math"),
-    *("numbers", "operator", "re", "shlex", "statistics", "struct", "textwrap", "types", "typing"),
-    "zlib",
-    "zoneinfo",
-}
-BUILTINS = {  # and of the names that are always there; exceptions apart
-    *("abs", "all", "any", "bool", "bytearray", "bytes", "classmethod", "dict", "divmod"),
-    *("enumerate", "filter", "float", "frozenset", "getattr", "hasattr", "hash", "int"),
-    *("isinstance", "iter", "len", "list", "map", "max", "memoryview", "min", "next", "object"),
-    *("ord", "pow", "property", "range", "repr", "reversed", "round", "set", "slice", "sorted"),
-    *("staticmethod", "str", "sum", "super", "tuple", "type", "zip", "__name__", "NotImplemented"),
-}
-NUMPY = {  # and of numpy: what computes
-    *("abs", "add", "allclose", "any", "append", "arange", "argmax", "argmin", "argsort"),
-    *("array", "array_equal", "array_split", "asarray", "ascontiguousarray", "atleast_1d"),
-    *("average", "bincount", "bool_", "broadcast_arrays", "broadcast_to", "ceil", "clip"),
-    *("column_stack", "complex128", "concatenate", "convolve", "correlate", "count_nonzero"),
-    *("cumsum", "diff", "divide", "divmod", "dot", "dtype", "einsum", "empty", "empty_like"),
-    *(
-        "cos",
-        "exp",
-        "expm1",
-        "eye",
-        "finfo",
-        "flatnonzero",
-        "float64",
-        "floating",
-        "floor",
-        "floor_divide",
-    ),
-    *(
-        "frombuffer",
-        "fromiter",
-        "full",
-        "full_like",
-        "generic",
-        "geomspace",
-        "hstack",
-        "inf",
-        "int16",
-    ),
-    *("int64", "integer", "interp", "intp", "isfinite", "isin", "isnan", "kron", "lexsort"),
-    *("linspace", "log", "log1p", "log2", "logical_and", "logical_or", "matmul", "max"),
-    *(
-        "maximum",
-        "mean",
-        "median",
-        "min",
-        "minimum",
-        "multiply",
-        "nan",
-        "ndarray",
-        "nonzero",
-        "ones",
-        "ones_like",
-    ),
-    *("outer", "pad", "pi", "ptp", "quantile", "random", "ravel", "repeat", "rint", "round"),
-    *(
-        "searchsorted",
-        "setdiff1d",
-        "sign",
-        "sin",
-        "sinc",
-        "sort",
-        "split",
-        "sqrt",
-        "stack",
-        "std",
-        "subtract",
-    ),
-    *("sum", "tile", "tri", "typing", "uint8", "uint16", "uint32", "uint64", "unique"),
-    *("unravel_index", "var", "vstack", "where", "zeros", "zeros_like", "linalg", "fft", "ma"),
-    "lib.stride_tricks",
-}
+# What a pure file may use, and nothing else: modules of the standard library, names that are
+# always there (exceptions apart), and of NumPy what computes.
+PURE, BUILTINS, NUMPY = (
+    set(words.split())
+    for words in (
+        """
+    __future__ _typeshed abc argparse array base64 binascii bisect collections contextlib csv
+    dataclasses datetime decimal difflib enum fractions functools hashlib heapq ipaddress
+    itertools json math numbers operator re shlex statistics struct textwrap types typing zlib
+    zoneinfo
+        """,
+        """
+    __name__ abs all any bool bytearray bytes classmethod dict divmod enumerate filter float
+    frozenset getattr hasattr hash int isinstance iter len list map max memoryview min next
+    NotImplemented object ord pow property range repr reversed round set slice sorted
+    staticmethod str sum super tuple type zip
+        """,
+        """
+    abs add allclose any append arange argmax argmin argsort array array_equal array_split
+    asarray ascontiguousarray atleast_1d average bincount bool_ broadcast_arrays broadcast_to
+    ceil clip column_stack complex128 concatenate convolve correlate cos count_nonzero cumsum
+    diff divide divmod dot dtype einsum empty empty_like exp expm1 eye fft finfo flatnonzero
+    float64 floating floor floor_divide frombuffer fromiter full full_like generic geomspace
+    hstack inf int16 int64 integer interp intp isfinite isin isnan kron lexsort
+    lib.stride_tricks linalg linspace log log1p log2 logical_and logical_or ma matmul max
+    maximum mean median min minimum multiply nan ndarray nonzero ones ones_like outer pad pi ptp
+    quantile random ravel repeat rint round searchsorted setdiff1d sign sin sinc sort split sqrt
+    stack std subtract sum tile tri typing uint16 uint32 uint64 uint8 unique unravel_index var
+    vstack where zeros zeros_like
+        """,
+    )
+)
 LIBRARY = {*sys.stdlib_module_names, "_typeshed"}  # and the types of the library
 DYNAMIC = {"importlib.import_module", "pkgutil", "runpy", "imp", "code", "codeop", "zipimport"}
 DEVICE = {"array", "collections", "hashlib", "math", "struct"}  # what MicroPython has
