@@ -23,7 +23,7 @@ GRANT UPDATE (grp, revoked_s) ON devices TO :"login";
 \elif :erases
 GRANT SELECT ON plans, looks TO :"login";
 GRANT INSERT, UPDATE, DELETE ON facts TO :"login";  -- who was erased; which plan is held, which stream retired
-GRANT UPDATE (state, software, refusals, health, ages, grp, cls, seen_s, enrolled_s, revoked_s, held_s, cleared_s)
+GRANT UPDATE (state, software, refusals, health, ages, heard, grp, cls, seen_s, enrolled_s, revoked_s, held_s, cleared_s)
     ON devices TO :"login";
 GRANT UPDATE (command) ON audit TO :"login";
 GRANT UPDATE (device) ON period_sums TO :"login";

@@ -210,7 +210,8 @@ def _data(view: DossierAnswer) -> list[str]:
         for one in view.streams
     ]
     others = (
-        "Kept besides: devices' names, groups, software, last status, which slots they reported."
+        "Kept besides: devices' names, groups, software, last status, on which days of a month one"
+        " came, which slots they reported."
     )
     curated = f"{view.curated:,} devices publish a stream of their own under central privacy."
     summed = (

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from aggregator.store.rows import ReportSum
 
 _DEVICES = """SELECT device, state, software, seen_s, coalesce(name, ''), enrolled_s, revoked_s,
-    held_s, refusals, health, ages FROM devices LEFT JOIN groups ON grp = id"""
+    held_s, refusals, health, ages, heard FROM devices LEFT JOIN groups ON grp = id"""
 _STATES = {
     "all": "1 = 1",
     "online": "state = 'online'",

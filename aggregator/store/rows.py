@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from edge_ldp.device.sums import DAY_S
 from edge_ldp.service.health import OK
 
 if TYPE_CHECKING:
@@ -50,7 +51,8 @@ class DeviceRow:
     `group`: by name; times in seconds UTC: when it was enrolled (None: before that was kept), and
     when it was revoked or put into quarantine (None: it is not). `refusals`: why it refused plans,
     or what of its account is not believed. By its last status, "" where that told nothing:
-    `health`, `ages` as JSON (Status.ages).
+    `health`, `ages` as JSON (Status.ages). `heard`: days of UTC on which a status came, back from
+    that of `seen_s`, a bit a day; above them a 1, which says how far back days are kept.
     """
 
     device: str
@@ -64,6 +66,14 @@ class DeviceRow:
     refusals: tuple[str, ...] = ()
     health: str = ""
     ages: str = ""
+    heard: int = 0b10
+
+    def heard_on(self, day: int) -> bool | None:
+        """Say whether a status came on a day of UTC (since 1970); None: that is not kept."""
+        ago = self.seen_s // DAY_S - day
+        if ago < 0 or self.state == "unknown":
+            return False
+        return bool(self.heard >> ago & 1) if ago < self.heard.bit_length() - 1 else None
 
     @property
     def is_degraded(self) -> bool:
@@ -253,3 +263,12 @@ class RevisionRow:
     stream: int
     at_s: int
     payload: bytes
+
+
+def heard_since(seen_s: str) -> str:
+    """Return SQL of `devices.heard` at a status of that time, 31 days back (DeviceRow)."""
+    days = f"CAST({seen_s} / {DAY_S} - devices.seen_s / {DAY_S} AS integer)"
+    top = 1 << 31
+    return f"""CASE WHEN {days} > 31 THEN {top + 1} WHEN {days} < 0 THEN 3
+        ELSE (devices.heard << {days}) & {top - 1} | 1
+            | CASE WHEN devices.heard << {days} < {top} THEN 0 ELSE {top} END END"""

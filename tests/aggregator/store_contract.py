@@ -26,6 +26,7 @@ from tests.aggregator.tallies import count_batches
 OpenStore = Callable[[], Store]
 OpenReader = Callable[[], Reader]
 NOW_S = 1_700_000_000
+DAY_S = 86_400
 RECORD = Record(
     state=DeviceState(
         highest=9,
@@ -275,6 +276,23 @@ class StoreContract:
         store = open_store()
         assert list(store.records()) == []
         assert rows(store) == []
+
+    def test_it_is_kept_for_31_days_on_which_of_them_a_status_came(
+        self, open_store: OpenStore
+    ) -> None:
+        store, first = open_store(), NOW_S // DAY_S
+        told = changes(statuses={"home": Status("online", "1")})
+        commit(store, changes(enrolled={"home"}), NOW_S)
+        for ago, came in ((2, (2,)), (3, (2, 3)), (30, (2, 3, 30)), (34, (30, 34)), (90, (90,))):
+            commit(store, told, NOW_S + ago * DAY_S)
+            commit(store, told, NOW_S + ago * DAY_S + 1)  # of one day it is kept once
+            (row,) = store.devices()
+            days = {day: row.heard_on(first + day) for day in range(-40, 100)}
+            assert {day for day, is_so in days.items() if is_so} == {*came}
+            assert min(d for d, is_so in days.items() if is_so is not None) == max(0, ago - 30)
+        commit(store, told, NOW_S)  # a clock that was set back: nothing before is sure
+        assert store.devices()[0].heard == 3
+        store.close()
 
     def test_a_status_replaces_the_one_before_and_enrols(self, open_store: OpenStore) -> None:
         store = open_store()

@@ -1,13 +1,13 @@
-"""A device by itself: how it is, and what is known of its last 30 days.
+"""A device by itself: how it is, and on which of the last 30 days a status came.
 
-Of a day before its last status nothing is kept, as days that it was heard on would be a home's
-diary. So its reports move nothing here but what a list of devices tells, too.
+Of a day no more than that is kept, for 31 days, and reports move none of it: when a home reported
+is nobody's to read here.
 """
 
 from __future__ import annotations
 
 import shlex
-from datetime import UTC, timedelta, tzinfo
+from datetime import UTC, tzinfo
 from typing import TYPE_CHECKING
 
 from aggregator.answers.fleet.audit import AuditEntry
@@ -21,8 +21,6 @@ from edge_ldp.protocol.messages import check_name
 from edge_ldp.protocol.utc import utc
 
 if TYPE_CHECKING:
-    from datetime import date
-
     from aggregator.config import AggregatorConfig
     from aggregator.store.contract import Reader
     from aggregator.store.rows import AuditRow, DeviceRow
@@ -42,9 +40,9 @@ SIGNS = {  # of a day, for people
 class DeviceDay(AnswerPart, frozen=True, kw_only=True):
     """A day of a device.
 
-    date: of the answer's zone; state: "absent" (not enrolled yet), "not kept" (before its last
-    status), of the day of this "heard", "troubled" or "refusing", then "silent"; or "revoked";
-    changes: how many commands named it.
+    date: of UTC; state: "absent" (not enrolled yet), "heard" (a status came; on the last such day
+    "troubled" or "refusing", if it said so), "silent", "not kept" (before this was kept) or
+    "revoked"; changes: how many commands named it.
     """
 
     date: str
@@ -55,8 +53,9 @@ class DeviceDay(AnswerPart, frozen=True, kw_only=True):
 class DeviceAnswer(AnswerPart, frozen=True, kw_only=True):
     """What `devices show` answers.
 
-    fleet; zone of dates; now_s; enrolled_s, or null; shown: what the console's list of devices has
-    of it; days[]: the last 30, today last; changes[]: commands that named it in them, oldest first.
+    fleet; zone of times as people read them; now_s; enrolled_s, or null; shown: what the console's
+    list of devices has of it; days[]: the last 30, today last; changes[]: commands that named it in
+    them, oldest first.
     """
 
     fleet: str
@@ -81,12 +80,9 @@ def read_device(
     names = {stream.id: stream.name for stream in config.streams}
     old_s, least = config.silent_before(now_s), config.query.min_devices
     records, marks = reader.states(name), reader.marks()
-    today = _day(now_s, zone)
-    dates = [today - timedelta(days=ago) for ago in reversed(range(DAYS))]
-    since_s = now_s - (DAYS + 1) * DAY_S
-    named = [one for one in reader.audit(since_s) if name in _words(one)]
-    found = [one for one in named if _day(one.at_s, zone) in dates]
-    at = [_day(one.at_s, zone) for one in found]
+    days = range(now_s // DAY_S - DAYS + 1, now_s // DAY_S + 1)
+    found = [one for one in reader.audit(days[0] * DAY_S) if name in _words(one)]
+    at = [one.at_s // DAY_S for one in found]
     return DeviceAnswer(
         fleet=config.fleet,
         zone=str(zone),
@@ -94,27 +90,25 @@ def read_device(
         enrolled_s=row.enrolled_s,
         shown=shown_device(row, records, marks, names, old_s, least=least),
         days=[
-            DeviceDay(date=str(day), state=_state(row, day, zone), changes=at.count(day))
-            for day in dates
+            DeviceDay(
+                date=str(utc(day * DAY_S).date()), state=_state(row, day), changes=at.count(day)
+            )
+            for day in days
         ],
         changes=[AuditEntry(**one._asdict()) for one in found],
     )
 
 
-def _day(at_s: int, zone: tzinfo) -> date:
-    return utc(at_s).astimezone(zone).date()
-
-
-def _state(row: DeviceRow, day: date, zone: tzinfo) -> str:
-    if row.enrolled_s is not None and day < _day(row.enrolled_s, zone):
+def _state(row: DeviceRow, day: int) -> str:
+    if row.enrolled_s is not None and day < row.enrolled_s // DAY_S:
         return "absent"
-    if row.revoked_s is not None and day >= _day(row.revoked_s, zone):
+    if row.revoked_s is not None and day >= row.revoked_s // DAY_S:
         return "revoked"
-    heard = None if row.state == "unknown" else _day(row.seen_s, zone)
-    if heard is None or day > heard:
-        return "silent"
-    if day < heard:
-        return "not kept"
+    is_heard = row.heard_on(day)
+    if not is_heard:
+        return "silent" if is_heard is False else "not kept"
+    if day < row.seen_s // DAY_S:
+        return "heard"
     return "refusing" if row.refusals else "troubled" if row.is_degraded else "heard"
 
 
@@ -141,7 +135,7 @@ def device_text(view: DeviceAnswer, zone: tzinfo = UTC) -> str:
         "revoked": clock_text(one.revoked_s, zone),
         "quarantine": clock_text(one.held_s, zone),
         "marked in": ", ".join(mark.stream for mark in one.marks) or "-",
-        "30 days": "".join(SIGNS[day.state] for day in view.days),
+        "30 days": f"{''.join(SIGNS[day.state] for day in view.days)} to {view.days[-1].date} UTC",
         "": ", ".join(f"{sign} {state}" for state, sign in SIGNS.items()),
     }
     lines = [f"{name:12}{text}".rstrip() for name, text in told.items()]

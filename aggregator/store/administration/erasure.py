@@ -32,8 +32,8 @@ GONE = "(an erased device)"
 _HELD = "SELECT stream, pairs FROM held_counts WHERE device = ?"
 _UNNAME = "UPDATE period_sums SET device = ? WHERE device = ? AND name = ? AND first_s = ?"
 _BLANK = """UPDATE devices SET state = 'unknown', software = '', refusals = '', health = '',
-    ages = '', grp = 0, cls = 0, seen_s = ?, enrolled_s = ?, revoked_s = ?, held_s = NULL,
-    cleared_s = NULL WHERE device = ?"""
+    ages = '', heard = 2, grp = 0, cls = 0, seen_s = ?, enrolled_s = ?, revoked_s = ?,
+    held_s = NULL, cleared_s = NULL WHERE device = ?"""
 
 
 class Erased(NamedTuple):

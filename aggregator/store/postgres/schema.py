@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from aggregator.store.flush_ids import DAY_MS, DAYS
 
-VERSION = 7
+VERSION = 8
 _RECORD_TYPES = {  # of version 1
     "highest": "bigint",
     "last_slot": "bigint",
@@ -208,5 +208,10 @@ _SEVENTH = (
         grp integer NOT NULL, total text NOT NULL, PRIMARY KEY (name, first_s, end_s, layout, grp)
     ) WITH (fillfactor = 50)""",
 )
+_EIGHTH = (  # days on which a status came (aggregator.store.rows.DeviceRow), from now on
+    "ALTER TABLE devices ADD COLUMN heard bigint NOT NULL DEFAULT 2",
+    "UPDATE devices SET heard = 3 WHERE state <> 'unknown'",
+)
 # What makes a store of the version before into one of this version; a new one takes every step.
-STEPS = {1: _FIRST, 2: _SECOND, 3: _THIRD, 4: _FOURTH, 5: _FIFTH, 6: _SIXTH, 7: _SEVENTH}
+_STEPS = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH, _SIXTH, _SEVENTH, _EIGHTH)
+STEPS = dict(enumerate(_STEPS, 1))

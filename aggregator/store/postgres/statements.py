@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from aggregator.store.flush_ids import DAYS
+from aggregator.store.rows import heard_since
 
 LOCKS = 0x4C445041  # "LDPA": the class of our advisory locks; the second number says what for
 TURNS, WORKERS, SUMS = (
@@ -74,14 +75,14 @@ ADD_DEVICES = """WITH added AS (
         SELECT name, 'unknown', '', at_s, at_s FROM (SELECT %s::bigint AS at_s) AS now,
         unnest(%b::text[]) AS name ON CONFLICT DO NOTHING RETURNING 1
     ) UPDATE enrolled SET devices = devices + (SELECT count(*) FROM added)"""
-PUT_STATUSES = """INSERT INTO devices
-    (device, state, software, refusals, health, ages, cls, seen_s, enrolled_s)
-    SELECT new.*, at_s, at_s FROM (SELECT %s::bigint AS at_s) AS now, unnest(%b::text[],
+PUT_STATUSES = f"""INSERT INTO devices
+    (device, state, software, refusals, health, ages, cls, seen_s, enrolled_s, heard)
+    SELECT new.*, at_s, at_s, 3 FROM (SELECT %s::bigint AS at_s) AS now, unnest(%b::text[],
         %b::text[], %b::text[], %b::text[], %b::text[], %b::text[], %b::integer[]) AS new
     ON CONFLICT (device) DO UPDATE SET state = excluded.state, software = excluded.software,
     refusals = excluded.refusals, health = excluded.health, ages = excluded.ages,
     cls = CASE excluded.cls WHEN 0 THEN devices.cls ELSE excluded.cls END,
-    seen_s = excluded.seen_s"""
+    heard = {heard_since("excluded.seen_s")}, seen_s = excluded.seen_s"""  # noqa: S608 (our own words)
 ADD_COUNTS = """INSERT INTO count_deltas (stream, epoch, grp, cls, bucket, reporters, pairs)
     SELECT * FROM unnest(%b::integer[], %b::bigint[], %b::integer[], %b::integer[], %b::bigint[],
         %b::bytea[], %b::bytea[])"""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from aggregator.store.rows import heard_since
+
 APPLICATION_ID = 0x4C445041  # "LDPA"
-VERSION = 7
+VERSION = 8
 _FIRST = (
     "CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     """CREATE TABLE devices (
@@ -148,8 +150,13 @@ _SEVENTH = (
         PRIMARY KEY (name, first_s, end_s, layout, grp)
     ) WITHOUT ROWID""",
 )
+_EIGHTH = (  # days on which a status came (aggregator.store.rows.DeviceRow), from now on
+    "ALTER TABLE devices ADD COLUMN heard INTEGER NOT NULL DEFAULT 2",
+    "UPDATE devices SET heard = 3 WHERE state <> 'unknown'",
+)
 # What makes a store of the version before into one of this version; a new one takes every step.
-STEPS = {1: _FIRST, 2: _SECOND, 3: _THIRD, 4: _FOURTH, 5: _FIFTH, 6: _SIXTH, 7: _SEVENTH}
+_STEPS = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH, _SIXTH, _SEVENTH, _EIGHTH)
+STEPS = dict(enumerate(_STEPS, 1))
 # of counting.record_rows
 RECORD = """device, stream, highest, last_slot, floor, gaps, digests, series, earlier,
     first_slot, counted, rejected, duplicates, conflicts, created, expired, first, next, before"""
@@ -160,12 +167,13 @@ FOLLOWED = ("highest", "last_slot", "digests", "first_slot", "counted", "device"
 PUT_FOLLOWED = """UPDATE records
     SET highest = ?, last_slot = ?, digests = ?, first_slot = ?, counted = ?
     WHERE device = ? AND stream = ?"""
-PUT_STATUS = """INSERT INTO devices
-    (device, state, software, refusals, health, ages, cls, seen_s, enrolled_s)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8) ON CONFLICT (device) DO UPDATE
+PUT_STATUS = f"""INSERT INTO devices
+    (device, state, software, refusals, health, ages, cls, seen_s, enrolled_s, heard)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8, 3) ON CONFLICT (device) DO UPDATE
     SET state = excluded.state, software = excluded.software, refusals = excluded.refusals,
     health = excluded.health, ages = excluded.ages, seen_s = excluded.seen_s,
-    cls = CASE excluded.cls WHEN 0 THEN devices.cls ELSE excluded.cls END"""
+    heard = {heard_since("excluded.seen_s")},
+    cls = CASE excluded.cls WHEN 0 THEN devices.cls ELSE excluded.cls END"""  # noqa: S608 (our own words)
 ADD_DEVICE = """INSERT OR IGNORE INTO devices (device, state, software, seen_s, enrolled_s)
     VALUES (?1, 'unknown', '', ?2, ?2)"""
 HOLD_DEVICE = "UPDATE devices SET held_s = ? WHERE device = ? AND held_s IS NULL"

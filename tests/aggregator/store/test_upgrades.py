@@ -78,8 +78,8 @@ def test_a_store_without_a_log_of_changes_is_upgraded_and_begins_one(engine: Eng
     assert rows(store) == [(1, 1, 7, 1)]
     assert store.presence(1) == [(1, 2)]
     assert list(store.records()) == [(("home", 1), RECORD)]
-    found = [(row.device, row.state, row.refusals) for row in store.devices()]
-    assert found == [("home", "online", ("ratio",)), ("other", "unknown", ())]
+    found = [(row.device, row.state, row.refusals, row.heard) for row in store.devices()]
+    assert found == [("home", "online", ("ratio",), 3), ("other", "unknown", (), 2)]
     assert [(row.epoch, row.payload) for row in store.plans()] == [(1, b"plan")]
     assert store.last_commit_s() == NOW_S
     row = AuditRow(5, "anna@here", "devices enrol home-1")

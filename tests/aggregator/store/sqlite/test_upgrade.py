@@ -38,7 +38,7 @@ def test_a_store_of_schema_1_is_upgraded_and_nothing_in_it_changes(tmp_path: Pat
     path = first(tmp_path)
     assert version(path) == 1
     store = SqliteStore.open(path)
-    assert version(path) == schema.VERSION == 7
+    assert version(path) == schema.VERSION == 8
     (((device, stream), record),) = store.records()
     assert (device, stream, record.counted, record.pending) == ("home", 1, 50, 10)
     assert (record.state.highest, record.state.gaps[0].first) == (9, 3)
