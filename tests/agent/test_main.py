@@ -78,6 +78,10 @@ def test_check_says_in_words_what_a_configuration_means(says: Says) -> None:
     assert re.search(r"epsilon_per_window +7\.99", shown)
     assert re.search(r"epsilon_per_day +7\.17", shown)
     assert "without TLS" in shown
+    facts = json.loads(says("check", "--json"))
+    assert (facts["device"], facts["streams"]) == ("street/home-7", "power")
+    assert facts["epsilon_per_report"] == pytest.approx(1, abs=1e-4)
+    assert main(["check", "-c", str(EXAMPLE)]) == 0
 
 
 @pytest.mark.parametrize("name", ["check", "explain"])
@@ -105,17 +109,6 @@ def test_one_of_a_kind_takes_no_s(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "1 in any 1 slot " in shown
     assert "1 report in 1 slot of elapsed time" in shown
     assert "1 report, then silence" in shown
-
-
-def test_check_speaks_json_too(says: Says) -> None:
-    facts = json.loads(says("check", "--json"))
-    assert facts["device"] == "street/home-7"
-    assert facts["streams"] == "power"
-    assert facts["epsilon_per_report"] == pytest.approx(1, abs=1e-4)
-
-
-def test_check_accepts_the_example() -> None:
-    assert main(["check", "-c", str(EXAMPLE)]) == 0
 
 
 READERS = ("run", "status", "ledger", "explain")  # of the file that `check` reads, too
@@ -155,43 +148,33 @@ def test_wrong_usage_exits_with_2(args: list[str], capsys: pytest.CaptureFixture
     assert "usage: edge-ldp agent" in capsys.readouterr().err
 
 
-def test_check_and_run_refuse_a_certificate_that_is_none(
-    config: Path, tmp_path: Path, says: Says
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ("tls = true\nca_file = ", "broker.ca_file: expected a file that can be used"),
+        ('username = "me"\npassword_file = ', "chmod 600"),
+    ],
+)
+def test_check_and_run_refuse_a_file_that_is_none_or_that_others_may_read_AGT_12(
+    config: Path, tmp_path: Path, says: Says, lines: str, said: str
 ) -> None:
-    (tmp_path / "ca.pem").write_text("no certificate")
+    file = tmp_path / "file"
+    file.write_text(SECRET)
+    file.chmod(0o644)
     text = config.read_text()
-    lines = f'[broker]\ntls = true\nca_file = "{tmp_path / "ca.pem"}"\n'
-    config.write_text(text.replace("[broker]\n", lines))
-    for name in ("check", "run"):
-        assert "broker.ca_file: expected a file that can be used" in says(name, code=2)
-    lines = '[broker]\ntls = true\nca_file = "credential:ca"\n'
-    config.write_text(text.replace("[broker]\n", lines))
-    assert main(["check", "-c", str(config)]) == 0
-
-
-def test_a_password_file_that_others_may_read_stops_check_and_run_AGT_12(
-    config: Path, tmp_path: Path, says: Says
-) -> None:
-    secret = tmp_path / "password"
-    secret.write_text(SECRET)
-    secret.chmod(0o644)
-    lines = f'[broker]\nusername = "me"\npassword_file = "{secret}"\n'
-    config.write_text(config.read_text().replace("[broker]\n", lines))
+    config.write_text(text.replace("[broker]\n", f'[broker]\n{lines}"{file}"\n'))
     for name in ("check", "run"):
         shown = says(name, code=2)
-        assert "chmod 600" in shown
+        assert said in shown
         assert SECRET not in shown
-
-
-def test_status_of_a_device_that_never_ran_is_an_error_and_creates_nothing(
-    config: Path, tmp_path: Path, says: Says
-) -> None:
-    assert f"{tmp_path / 'state.db'}: there is no state" in says("status", code=4)
-    assert list(tmp_path.iterdir()) == [config]
+    config.write_text(text.replace("[broker]\n", f'[broker]\n{lines}"credential:it"\n'))
+    says("check")
 
 
 def test_status_of_a_stopped_device_is_shown(tmp_path: Path, says: Says) -> None:
     Journal(tmp_path / "state.db").close()
+    facts = shown_ledger(says)
+    assert (facts["state"], facts["total"]["reports"], facts["ratios"]) == ("none", 0, [])
     told = json.loads(says("status", "--json"))
     assert told.pop("reporting").startswith("no ledger yet")
     assert told == {
@@ -344,17 +327,10 @@ def test_the_ledger_of_a_stopped_device_is_shown_and_nothing_is_touched_PRV_11(
     text = capsys.readouterr().out
     assert "31 reports, ε 32.00" in text
     assert "In plain words" in text
-    assert files_in(tmp_path) == before
-
-
-def test_a_stopped_device_whose_silence_is_over_does_not_claim_to_report(
-    tmp_path: Path, says: Says
-) -> None:
-    with closing(Journal(tmp_path / "state.db")) as journal:
-        journal.save_ledger(spent_ledger())
     shown = says("status")
     assert "health                  stopped\n" in shown
     assert "reporting               not while the agent is stopped\n" in shown
+    assert files_in(tmp_path) == before
 
 
 def test_the_ledger_is_shown_beside_a_running_agent_which_goes_on_AGT_14(
@@ -373,18 +349,13 @@ def test_the_ledger_is_shown_beside_a_running_agent_which_goes_on_AGT_14(
 def test_the_ledger_of_a_device_that_never_ran_says_so_and_creates_nothing(
     config: Path, tmp_path: Path, says: Says
 ) -> None:
+    assert f"{tmp_path / 'state.db'}: there is no state" in says("status", code=4)
     said = says("ledger", code=4)
     assert f"{tmp_path / 'state.db'}: there is no state, so nothing is known of what was" in said
     assert "nothing was spent" not in said
     assert "no agent ran with it yet, or it was deleted; the agent begins with a silence" in said
     assert said.count("\n") == 1
     assert list(tmp_path.iterdir()) == [config]
-
-
-def test_a_state_without_a_ledger_has_spent_nothing_yet(tmp_path: Path, says: Says) -> None:
-    Journal(tmp_path / "state.db").close()
-    facts = shown_ledger(says)
-    assert (facts["state"], facts["total"]["reports"], facts["ratios"]) == ("none", 0, [])
 
 
 @pytest.mark.parametrize("damage", ["junk", "empty", "directory", "other version"])
@@ -473,57 +444,22 @@ def test_without_randomness_the_agent_waits_and_says_so_once_AGT_11(
     assert journal.ledger() is None
 
 
-def test_ports_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["ports"]) == 0
-    assert capsys.readouterr().out
-    assert main(["ports", "--json"]) == 0
-    assert isinstance(json.loads(capsys.readouterr().out), list)
-
-
-@pytest.mark.parametrize(("port", "code"), [("absent", 4), (".", 4)])
-def test_reading_a_port_that_is_none_exits_with_4(tmp_path: Path, port: str, code: int) -> None:
-    assert main(["read", "--port", str(tmp_path / port), "--timeout", "0.2"]) == code
-
-
 @pytest.mark.integration
-@pytest.mark.parametrize("kind", ["file", "directory"])
-def test_run_on_a_port_that_is_none_exits_with_4_and_one_line_SER_23(
+@pytest.mark.parametrize("kind", ["file", "directory", "state.db"])
+def test_run_on_a_port_or_state_that_is_none_exits_with_4_and_one_line_SER_23(
     config: Path, tmp_path: Path, kind: str
 ) -> None:
-    (tmp_path / "file").write_text("")
-    (tmp_path / "directory").mkdir()
-    config.write_text(config.read_text().replace("/dev/null", str(tmp_path / kind)))
+    path = tmp_path / kind
+    if kind == "file":
+        path.write_text("")
+    else:
+        path.mkdir()
+    if kind != "state.db":
+        config.write_text(config.read_text().replace("/dev/null", str(path)))
     done = command("run", "-c", config)
     assert done.returncode == 4
-    assert f"edge-ldp agent: {tmp_path / kind}: is a " in done.stderr
+    assert f"edge-ldp agent: {path}: " in done.stderr
     assert "Traceback" not in done.stderr
-
-
-@pytest.mark.integration
-def test_run_with_a_state_file_that_cannot_be_exits_with_4(config: Path, tmp_path: Path) -> None:
-    (tmp_path / "state.db").mkdir()
-    done = command("run", "-c", config)
-    assert done.returncode == 4
-    assert f"edge-ldp agent: {tmp_path / 'state.db'}: " in done.stderr
-    assert "Traceback" not in done.stderr
-
-
-@pytest.mark.integration
-def test_a_second_agent_on_the_same_state_is_refused_and_the_first_goes_on_AGT_14(
-    config: Path, tmp_path: Path
-) -> None:
-    config.write_text(config.read_text().replace("/dev/null", str(tmp_path / "no-meter")))
-    first = subprocess.Popen([*EDGE_LDP, "agent", "run", "-c", config], stderr=subprocess.DEVNULL)
-    try:
-        wait_for(tmp_path / "state.db")
-        second = command("run", "-c", config)
-        assert second.returncode == 4
-        assert f"process {first.pid} holds it" in second.stderr
-        assert "Traceback" not in second.stderr
-        assert first.poll() is None
-    finally:
-        first.send_signal(signal.SIGTERM)
-        assert first.wait(300) == 0
 
 
 def wait_for(state: Path) -> None:
@@ -577,23 +513,16 @@ def test_a_signal_ends_it_within_5_s_also_while_it_connects_to_a_deaf_host_AGT_0
 
 
 @pytest.mark.integration
-def test_a_hangup_is_ignored_AGT_04(config: Path, tmp_path: Path) -> None:
-    config.write_text(config.read_text().replace("/dev/null", str(tmp_path / "no-meter")))
-    process = subprocess.Popen([*EDGE_LDP, "agent", "run", "-c", config], stderr=subprocess.DEVNULL)
-    wait_for(tmp_path / "state.db")
-    process.send_signal(signal.SIGHUP)
-    time.sleep(0.3)
-    assert process.poll() is None
-    process.send_signal(signal.SIGTERM)
-    assert process.wait(300) == 0
-
-
-@pytest.mark.integration
-def test_a_damaged_state_is_said_and_the_agent_starts_AGT_07(config: Path, tmp_path: Path) -> None:
+def test_a_damaged_state_is_said_and_a_hangup_is_ignored_AGT_04_AGT_07(
+    config: Path, tmp_path: Path
+) -> None:
     (tmp_path / "state.db").write_bytes(b"x" * 5000)
     config.write_text(config.read_text().replace("/dev/null", str(tmp_path / "no-meter")))
     process = subprocess.Popen([*EDGE_LDP, "agent", "run", "-c", config], stderr=subprocess.PIPE)
     wait_for(tmp_path / "state.db")
+    process.send_signal(signal.SIGHUP)
+    time.sleep(0.3)
+    assert process.poll() is None
     process.send_signal(signal.SIGTERM)
     said = process.communicate(timeout=240)[1].decode()
     assert process.returncode == 0

@@ -39,30 +39,15 @@ def test_the_keys_are_these() -> None:
     """Others read them: a change here is a new "v"."""
     facts = shown(charge(ledger_of(), SLOT, 1, [E1]))
     assert list(facts) == [
-        "v",
-        "now_s",
-        "state",
-        "reports_from_s",
-        "policy",
-        "window",
-        "next_window",
-        "today",
-        "day",
-        "ratios",
-        "total",
+        *("v", "now_s", "state", "reports_from_s", "policy", "window", "next_window", "today"),
+        *("day", "ratios", "total"),
     ]
     assert facts["v"] == 1
     assert {name: list(part) for name, part in facts.items() if isinstance(part, dict)} == {
         "policy": ["num", "den", "epsilon"],
         "window": [
-            "reports",
-            "slots",
-            "streams",
-            "period",
-            "seconds",
-            "epsilon",
-            "slots_past",
-            "cells_past",
+            *("reports", "slots", "streams", "period", "seconds", "epsilon"),
+            *("slots_past", "cells_past"),
         ],
         "today": ["day", "reports", "epsilon_at_most"],
         "day": ["reports", "epsilon", "worst_reports", "worst_epsilon"],

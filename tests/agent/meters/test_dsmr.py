@@ -21,11 +21,6 @@ def test_SER_02_without_a_checksum_a_changed_shape_shows_but_a_changed_digit_can
     assert values(changed)["power"] == 9010  # docs/privacy.md and the module say so
 
 
-def test_SER_06_a_changed_digit_is_refused() -> None:
-    changed = capture(V5).replace(b"00.244*kW", b"00.245*kW")
-    assert parse(changed) == Discarded(len(changed), "crc")
-
-
 POWERS = {
     "00.378*kW": 378,
     "0000.37*kW": 370,
@@ -49,9 +44,21 @@ NO_POWERS = [  # of another form, or what no register can show
 TOO_WIDE = ["000000000.378*kW", "123456789*kW", "123456789012*W", "9" * 40 + "*W", "9" * 40 + "*kW"]
 
 
-@pytest.mark.parametrize("text", POWERS)
-def test_SER_13_SER_24_a_power_is_scaled_exactly_by_its_unit(text: str) -> None:
-    assert values(parse(sealed(f"1-0:1.7.0({text})"))) == {"power": POWERS[text]}
+@pytest.mark.parametrize(
+    ("lines", "shown"),
+    [
+        *(([f"1-0:1.7.0({text})"], {"power": watts}) for text, watts in POWERS.items()),
+        (["1-0:1.8.0(006545766*Wh)"], {"energy_import": 6_545_766}),
+        ([f"1-0:1.8.{n}(00000{n}.00{n}*kWh)" for n in (1, 2, 3, 4)], {"energy_import": 10_010}),
+        ([f"1-0:2.8.{n}(00000{n}.00{n}*kWh)" for n in (1, 2, 3, 4)], {"energy_export": 10_010}),
+        # a total stands before its tariffs
+        (["1-0:2.8.1(000001.000*kWh)", "1-0:2.8.0(000009.000*kWh)"], {"energy_export": 9000}),
+    ],
+)
+def test_SER_13_SER_24_a_number_is_scaled_exactly_by_its_unit(
+    lines: list[str], shown: dict[str, int]
+) -> None:
+    assert values(parse(sealed(*lines))) == shown
 
 
 @pytest.mark.parametrize(
@@ -60,15 +67,25 @@ def test_SER_13_SER_24_a_power_is_scaled_exactly_by_its_unit(text: str) -> None:
 def test_SER_13_SER_14_SER_24_any_other_form_of_a_power_is_refused(reason: Any, text: str) -> None:
     whole = sealed(f"1-0:1.7.0({text})")
     assert parse(whole) == Discarded(len(whole), reason)
+    alone_impossible = sealed("1-0:1.7.0(00.378*kW)", f"1-0:2.7.0({text})")
+    assert reasons([parse(alone_impossible)]) == [reason], "it spoils the whole telegram"
 
 
-@pytest.mark.parametrize("text", ["00000.500*kW", "500*W", "0.5*MWh", "0.5*kwh", "500*varh", "500"])
-def test_SER_13_a_register_in_another_unit_is_refused(text: str) -> None:
-    assert reasons([parse(sealed(f"1-0:1.8.1({text})"))]) == ["value"]
+ONE_KWH = "1-0:1.8.1(000001.000*kWh)"
 
 
-def test_SER_13_a_register_in_watt_hours_is_read_as_such() -> None:
-    assert values(parse(sealed("1-0:1.8.0(006545766*Wh)"))) == {"energy_import": 6_545_766}
+@pytest.mark.parametrize(
+    ("reason", "lines"),
+    each(
+        ("value", *([f"1-0:1.8.1({one})"] for one in ("00000.500*kW", "500*W", "0.5*MWh", "500"))),
+        ("value", ["1-0:1.8.1(0.5*kwh)"], ["1-0:1.8.1(500*varh)"]),
+        ("syntax", [ONE_KWH, ONE_KWH]),
+    ),
+)
+def test_SER_13_a_register_in_another_unit_or_told_twice_is_refused(
+    reason: str, lines: list[str]
+) -> None:
+    assert reasons([parse(sealed(*lines))]) == [reason]
 
 
 def test_a_meter_that_keeps_winter_time_all_year_is_dated_by_its_flag() -> None:
@@ -88,6 +105,10 @@ def test_SER_25_a_checksum_line_that_lost_its_cr_is_read_where_the_checksum_is_r
     assert reasons(bare) == ["crc"], "without a checksum nothing says that it is whole"
 
 
+def test_a_telegram_without_electricity_has_no_readings() -> None:
+    assert values(parse(capture(SHORT))) == {}
+
+
 def test_a_header_with_an_odd_byte_is_taken_where_the_checksum_proves_it() -> None:
     def telegram(header: bytes, tail: bytes | None = None) -> bytes:
         body = b"/TST5" + header + b"\r\n\r\n1-0:1.7.0(00.378*kW)\r\n!"
@@ -100,32 +121,6 @@ def test_a_header_with_an_odd_byte_is_taken_where_the_checksum_proves_it() -> No
     assert reasons(unproved) == ["syntax"]
 
 
-def test_one_impossible_number_spoils_the_whole_telegram() -> None:
-    whole = sealed("1-0:1.7.0(00.378*kW)", "1-0:2.8.2(00.378*kW)")
-    assert reasons([parse(whole)]) == ["value"]
-
-
-@pytest.mark.parametrize(("group", "quantity"), [(1, "energy_import"), (2, "energy_export")])
-def test_tariffs_are_summed(group: int, quantity: str) -> None:
-    lines = [f"1-0:{group}.8.{n}(00000{n}.00{n}*kWh)" for n in (1, 2, 3, 4)]
-    assert values(parse(sealed(*lines))) == {quantity: 10_010}
-
-
-def test_a_total_stands_before_its_tariffs() -> None:
-    whole = sealed("1-0:2.8.1(000001.000*kWh)", "1-0:2.8.0(000009.000*kWh)")
-    assert values(parse(whole)) == {"energy_export": 9000}
-
-
-def test_a_telegram_without_electricity_has_no_readings() -> None:
-    telegram = parse(capture(SHORT))
-    assert values(telegram) == {}
-
-
-def test_the_same_register_twice_is_refused() -> None:
-    whole = sealed("1-0:1.8.1(000001.000*kWh)", "1-0:1.8.1(000001.000*kWh)")
-    assert reasons([parse(whole)]) == ["syntax"]
-
-
 @pytest.mark.parametrize("body", [b"/!", b"/\r\n!", b"/\x07\r\n!", b"/ \r\n!", b"/TST5 1-0:1.7.0!"])
 def test_what_has_not_the_shape_of_a_telegram_is_refused(body: bytes) -> None:
     assert parse_telegram(RawTelegram(body, b"\r"), crc="absent-allowed") == Discarded(
@@ -134,38 +129,29 @@ def test_what_has_not_the_shape_of_a_telegram_is_refused(body: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "rule", "reason"),
+    ("rule", "whole", "reason"),
     [
-        ("telegram_v2_2.raw", "required", "crc"),
-        ("telegram_v2_2.raw", "absent-allowed", ""),
-        (V5, "absent-allowed", ""),
+        ("required", capture("telegram_v2_2.raw"), "crc"),
+        ("absent-allowed", capture("telegram_v2_2.raw"), ""),
+        ("absent-allowed", capture(V5), ""),
+        *(  # a version that has a checksum is never read without
+            ("absent-allowed", capture(name)[:-6] + b"\r\n", "crc")
+            for name in (V4, V5, "telegram_fluvius_v171.raw")
+        ),
+        ("required", capture(SHORT), ""),  # it may lack leading zeros
+        ("required", capture(SHORT).replace(b"!B9F", b"!0B9F"), ""),
+        ("required", capture(SHORT).replace(b"!B9F", b"!B9E"), "crc"),
+        ("required", capture(V5).replace(b"00.244*kW", b"00.245*kW"), "crc"),
+        *(
+            ("required", capture(V5)[:-6] + tail, "crc")
+            for tail in (b"6eee\r\n", b"6EEE\r\r\n", b"6EEE \r\n", b" 6EEE\r\n", b"06EEE\r\n")
+        ),
     ],
 )
-def test_a_telegram_without_a_checksum_is_read_only_where_allowed(
-    name: str, rule: CrcRule, reason: str
+def test_SER_06_a_checksum_must_verify_where_there_has_to_be_one(
+    rule: CrcRule, whole: bytes, reason: str
 ) -> None:
-    assert reasons(P1Meter(crc=rule).feed(capture(name))) == [reason]
-
-
-@pytest.mark.parametrize("name", [V4, V5, "telegram_fluvius_v171.raw"])
-def test_a_version_that_has_a_checksum_is_never_read_without(name: str) -> None:
-    bare = capture(name)[:-6] + b"\r\n"
-    assert reasons(P1Meter(crc="absent-allowed").feed(bare)) == ["crc"]
-
-
-def test_a_checksum_may_lack_leading_zeros_but_must_verify() -> None:
-    whole = capture(SHORT)
-    assert whole.endswith(b"!B9F\r\n")
-    padded = whole[:-5] + b"0B9F\r\n"
-    for tail, reason in ((whole, ""), (padded, ""), (whole[:-5] + b"B9E\r\n", "crc")):
-        assert reasons(P1Meter().feed(tail)) == [reason]
-
-
-@pytest.mark.parametrize(
-    "tail", [b"6eee\r\n", b"6EEE\r\r\n", b"6EEE \r\n", b" 6EEE\r\n", b"06EEE\r\n"]
-)
-def test_a_checksum_in_another_form_is_refused(tail: bytes) -> None:
-    assert reasons(P1Meter().feed(capture(V5)[:-6] + tail)) == ["crc"]
+    assert reasons(P1Meter(crc=rule).feed(whole)) == [reason]
 
 
 @pytest.mark.parametrize(

@@ -205,18 +205,6 @@ def test_SER_05_any_cut_of_any_stream_gives_the_same_events(name: str, data: st.
 
 
 @EVERY
-def test_SER_05_two_telegrams_split_in_one_thousand_ways_give_the_same_events(name: str) -> None:
-    case = CASES[name]
-    stream = b"xx" + telegram(case)[9:] + telegram(case) + b"noise" + telegram(case, 999)
-    whole = fed(case.make(), [stream])
-    assert reasons(whole).count("") == (2 if case.knows_its_start else 1)
-    rng = np.random.default_rng(5)
-    for _ in range(1000):
-        at = [0, *np.sort(rng.integers(0, len(stream), rng.integers(1, 40))).tolist(), len(stream)]
-        assert fed(case.make(), [stream[a:b] for a, b in pairwise(at)]) == whole
-
-
-@EVERY
 def test_SER_01_noise_between_telegrams_costs_none_of_them(name: str) -> None:
     case, rng = CASES[name], np.random.default_rng(1)
     meter, read = case.make(), 0

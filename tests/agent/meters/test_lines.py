@@ -20,17 +20,8 @@ def shown(line: str, *fields: Field) -> dict[str, int] | str:
 @pytest.mark.parametrize(
     "line",
     [
-        "p=378",
-        "p:378",
-        "x=1,p=378",
-        "x:1; p:378",
-        " p=378 ",
-        "p=378\tq=2",
-        "a,b,p=378",
-        "p=377.5",
-        '{"p":378}',
-        '{"p": 3.78e2, "q": [1, {"p": 5}]}',
-        '{"p":377.50000000000001}',
+        *("p=378", "p:378", "x=1,p=378", "x:1; p:378", " p=378 ", "p=378\tq=2", "a,b,p=378"),
+        *("p=377.5", '{"p":378}', '{"p": 3.78e2, "q": [1, {"p": 5}]}', '{"p":377.50000000000001}'),
     ],
 )
 def test_a_named_field_is_found_in_text_and_json(line: str) -> None:
@@ -73,22 +64,8 @@ def test_a_number_is_scaled_exactly_and_rounded_once(
 @pytest.mark.parametrize(
     "written",
     [
-        "NaN",
-        "Infinity",
-        "-Infinity",
-        "1e99",
-        "1e308",
-        "9" * 40,
-        "0x10",
-        "1_000",
-        '"12"',
-        "true",
-        "null",
-        "[]",
-        "{}",
-        "1.",
-        ".5",
-        "٣",
+        *("NaN", "Infinity", "-Infinity", "1e99", "1e308", "9" * 40, "0x10", "1_000", '"12"'),
+        *("true", "null", "[]", "{}", "1.", ".5", "٣"),
     ],
 )
 def test_SER_13_SER_14_what_is_no_number_is_refused(written: str) -> None:
@@ -104,18 +81,8 @@ def test_SER_14_a_negative_register_is_refused() -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "q=378",
-        "p",
-        "",
-        "p=1,p=2",
-        '{"p":1,"p":2}',
-        '{"q":1}',
-        '{"p":1',
-        '{"p":1}}',
-        "{" * 900,
-        '{"a":' * 170 + "1",
-        '{"p.q":1}',
-        '["p",1]',
+        *("q=378", "p", "", "p=1,p=2", '{"p":1,"p":2}', '{"q":1}', '{"p":1', '{"p":1}}', "{" * 900),
+        *('{"a":' * 170 + "1", '{"p.q":1}', '["p",1]'),
     ],
 )
 def test_a_line_without_a_configured_field_or_with_two_is_refused(line: str) -> None:

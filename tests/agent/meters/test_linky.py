@@ -42,6 +42,8 @@ def test_a_frame_of_the_historique_mode() -> None:
     assert isinstance(found, Telegram)
     assert values(found) == {"apparent_power": 180, "energy_import": 723_392 + 1_742_238}
     assert (found.meter_id, found.time_s) == ("021528603314", None)
+    interrupted = LinkyMeter().feed(HISTORIQUE[:50] + b"\x04" + HISTORIQUE)
+    assert reasons(interrupted) == ["cut", "noise", ""]
 
 
 def test_a_frame_of_the_standard_mode() -> None:
@@ -92,16 +94,9 @@ def test_SER_18_the_season_tells_the_hour_and_its_case_whether_the_clock_is_in_d
 @pytest.mark.parametrize(
     "text",
     [
-        "EAST\t-00000001",
-        "EAST\t0000000001",
-        "EAST\t00000,001",
-        "EAST\t00000.001",
-        "EAST\t",
-        "EAST\tE180716103423\t000000001",
-        "SINSTS\tNaN",
-        "SINSTS\t 0001",
-        "ADSC\t12345678901p",
-        "ADSC\t",
+        *("EAST\t-00000001", "EAST\t0000000001", "EAST\t00000,001", "EAST\t00000.001", "EAST\t"),
+        *("EAST\tE180716103423\t000000001", "SINSTS\tNaN", "SINSTS\t 0001"),
+        *("ADSC\t12345678901p", "ADSC\t"),
     ],
 )
 def test_SER_13_SER_14_another_form_of_a_number_or_identity_is_refused(text: str) -> None:
@@ -143,11 +138,6 @@ def test_what_has_not_the_shape_of_groups_is_refused(body: bytes) -> None:
     assert parse_tic(TicFrame(body)) == Discarded(len(body) + 2, "syntax")
 
 
-def test_SER_06_a_changed_digit_is_refused() -> None:
-    changed = HISTORIQUE.replace(b"PAPP 00180", b"PAPP 00181")
-    assert read(changed) == Discarded(len(changed), "crc")
-
-
 @pytest.mark.parametrize("whole", [HISTORIQUE, STANDARD])
 def test_SER_02_a_flipped_bit_is_refused_or_changes_nothing_that_is_read(whole: bytes) -> None:
     """Six bits miss bit 6: then a group that is not read, or the time, may be another."""
@@ -165,15 +155,6 @@ def test_SER_02_a_flipped_bit_is_refused_or_changes_nothing_that_is_read(whole: 
                     passed += 1
             flipped[at] ^= 1 << bit
     assert passed < len(whole) / 4
-
-
-def test_an_interrupted_frame_is_cut_and_the_next_is_read() -> None:
-    found = LinkyMeter().feed(HISTORIQUE[:50] + b"\x04" + HISTORIQUE)
-    assert reasons(found) == ["cut", "noise", ""]
-
-
-def test_no_representation_shows_bytes() -> None:
-    assert repr(TicFrame(b"secret")) == "TicFrame()"
 
 
 FRAMES = [

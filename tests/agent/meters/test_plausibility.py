@@ -48,31 +48,32 @@ def test_whether_power_is_used_never_depends_on_a_register_PRV_20(
         assert used(one, judge(one, at_s))["power"] == 5
 
 
-def test_registers_that_rise_or_rest_are_believed_and_power_may_be_anything() -> None:
-    assert judged([5, 5, 6, 10**9, 10**9]) == [BELIEVED] * 5
-    judge = Plausibility().judge
-    for power_w in (0, 10**12, 3):
-        assert judge(telegram(power_w=power_w), 0) is BELIEVED
+NINES = [FIVE_DIGITS_WH - 200, FIVE_DIGITS_WH - 100, 0, 100]
+TOO_WIDE = [FIVE_DIGITS_WH - 1, FIVE_DIGITS_WH, FIVE_DIGITS_WH + 5]
 
 
-def test_SER_16_a_register_that_went_back_is_believed_once_three_telegrams_agree() -> None:
+@pytest.mark.parametrize(
+    ("registers", "register_wh", "beliefs"),
+    [
+        ([5, 5, 6, 10**9, 10**9], None, [BELIEVED] * 5),
+        ([5000, 2500, 2500, 2501, 2502], None, [BELIEVED, BACK, BACK, ANEW, BELIEVED]),
+        ([5000, 4999, 5001, 5002], None, [BELIEVED, BACK, BELIEVED, BELIEVED]),
+        ([5000, 1, 5001, 1, 5002, 1, 5003], None, [*[BELIEVED, BACK] * 3, BELIEVED]),
+        ([5000, 95_000, 5001, 5002, 5003], None, [BELIEVED, BELIEVED, BACK, BACK, ANEW]),
+        # doubted telegrams that contradict each other do not add up
+        ([5000, 300, 200, 100, 50, 50], None, [BELIEVED, *[BACK] * 5]),
+        ([5000, 300, 200, 200, 200], None, [BELIEVED, BACK, BACK, BACK, ANEW]),
+        (NINES, FIVE_DIGITS_WH, [BELIEVED] * 4),
+        (NINES, None, [BELIEVED, BELIEVED, BACK, BACK]),  # the width is not known
+        (TOO_WIDE, FIVE_DIGITS_WH, [BELIEVED, WIDTH, WIDTH]),  # used, and said
+        ([50_000_000, 0, 0, 0], FIVE_DIGITS_WH, [BELIEVED, BACK, BACK, ANEW]),  # no rollover
+    ],
+)
+def test_SER_15_SER_16_a_register_that_went_back_is_believed_once_three_telegrams_agree(
+    registers: list[int], register_wh: int | None, beliefs: list[Belief]
+) -> None:
     assert CONFIRM == 3
-    assert judged([5000, 2500, 2500, 2501, 2502]) == [BELIEVED, BACK, BACK, ANEW, BELIEVED]
-
-
-def test_SER_16_a_single_slip_costs_its_own_telegram_only() -> None:
-    assert judged([5000, 4999, 5001, 5002]) == [BELIEVED, BACK, BELIEVED, BELIEVED]
-    assert judged([5000, 1, 5001, 1, 5002, 1, 5003])[1::2] == [BACK] * 3
-
-
-def test_a_slip_upwards_is_put_right_after_three_telegrams() -> None:
-    beliefs = judged([5000, 95_000, 5001, 5002, 5003, 5004])
-    assert beliefs == [BELIEVED, BELIEVED, BACK, BACK, ANEW, BELIEVED]
-
-
-def test_doubted_telegrams_that_contradict_each_other_do_not_add_up() -> None:
-    assert judged([5000, 300, 200, 100, 50, 50]) == [BELIEVED] + [BACK] * 5
-    assert judged([5000, 300, 200, 200, 200])[-1] is ANEW
+    assert judged(registers, register_wh) == beliefs
 
 
 def test_each_register_is_watched() -> None:
@@ -81,23 +82,6 @@ def test_each_register_is_watched() -> None:
     assert judge(telegram(101, export_wh=99), 1) is BACK
     assert judge(telegram(101), 2) is BELIEVED  # a register may be left out
     assert judge(telegram(export_wh=99), 3) is BACK
-
-
-def test_SER_15_a_register_that_rolls_over_went_on() -> None:
-    nines = [99_999_800, 99_999_900, 0, 100]
-    assert judged(nines, FIVE_DIGITS_WH) == [BELIEVED] * 4
-    assert judged(nines) == [BELIEVED, BELIEVED, BACK, BACK]  # the width is not known
-
-
-def test_SER_15_more_than_the_register_has_digits_for_is_used_and_said() -> None:
-    """Its rise is right all the same: only where it begins again is not known."""
-    wide = [FIVE_DIGITS_WH - 1, FIVE_DIGITS_WH, FIVE_DIGITS_WH + 5]
-    assert judged(wide, FIVE_DIGITS_WH) == [BELIEVED, WIDTH, WIDTH]
-    assert rise(wide[1], wide[2], FIVE_DIGITS_WH) == 5
-
-
-def test_SER_16_a_reset_far_from_the_end_is_no_rollover() -> None:
-    assert judged([50_000_000, 0, 0, 0], FIVE_DIGITS_WH) == [BELIEVED, BACK, BACK, ANEW]
 
 
 @pytest.mark.parametrize(
@@ -109,6 +93,7 @@ def test_SER_16_a_reset_far_from_the_end_is_no_rollover() -> None:
         (9999, 99, 10_000, 100),
         (9999, 100, 10_000, None),
         (0, 9999, 10_000, 9999),
+        (*TOO_WIDE[1:], FIVE_DIGITS_WH, 5),
     ],
 )
 def test_SER_15_a_rise_is_taken_modulo_the_width(

@@ -1,7 +1,9 @@
 from agent import meters
 from agent.claims.slots import KINDS, STREAM_UNITS
 from agent.meters.dsmr import RawTelegram
+from agent.meters.linky import TicFrame
 from agent.meters.reading import UNITS, Discarded, Reading, Telegram
+from agent.meters.sml_transport import SmlFrame
 
 
 def test_no_representation_shows_a_value_or_an_identity() -> None:
@@ -10,6 +12,7 @@ def test_no_representation_shows_a_value_or_an_identity() -> None:
     assert repr(reading) == "Reading(quantity='power')"
     assert repr(telegram) == "Telegram(time_s=1553436319)"
     assert repr(RawTelegram(b"/secret!", b"ABCD\r")) == "RawTelegram()"
+    assert (repr(TicFrame(b"secret")), repr(SmlFrame(b"secret"))) == ("TicFrame()", "SmlFrame()")
     assert repr([Discarded(7, "crc")]) == "[Discarded(size=7, reason='crc', line='')]"
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from edge_ldp import Hybrid, Mechanism, Piecewise, SquareWave, StochasticRounding
 from edge_ldp.device.errors import ParameterError
-from edge_ldp.errors import CountsError, NoReportsError
+from edge_ldp.errors import CountsError
 from edge_ldp.estimate import Density, em, ems
 from edge_ldp.estimate.em import Problem, leap, smooth
 from edge_ldp.estimate.operator import Transformed, model_of, operator_of
@@ -105,14 +105,6 @@ def test_they_stop_at_the_first_change_below_tau() -> None:
         assert abs(last - before) < tau <= abs(before - earlier)
 
 
-def test_the_density_comes_back() -> None:
-    counts = reports(WAVE, 1_000_000, 5)
-    found = ems(WAVE, counts)
-    assert found.n == 1_000_000
-    assert found.mean() == pytest.approx(1024 / 12 * 43_470 / 1024, rel=0.05)
-    assert found.range(21_736, 43_471) < 0.01
-
-
 @pytest.mark.parametrize("mechanism", SMALL, ids=repr)
 def test_accelerated_ems_is_where_the_plain_one_ends(mechanism: Mechanism) -> None:
     counts = reports(mechanism, 20_000, 7)
@@ -127,6 +119,7 @@ def test_accelerated_ems_is_a_fixed_point_at_the_size_in_use() -> None:
     matrix, rows = wave_matrix(WAVE.waves[0]), smoothing_matrix(1024)
     fast = ems(WAVE, counts, accelerate=True, tolerance=1e-8)
     assert fast.iterations < 5000
+    assert (fast.n, fast.mean()) == (150_000, pytest.approx(43_470 / 12, rel=0.05))
     after = rows @ (fast.probabilities * (matrix.T @ (counts / (matrix @ fast.probabilities))))
     assert np.abs(after / after.sum() - fast.probabilities).sum() < 2e-8
     slow = ems(WAVE, counts, tolerance=0)
@@ -138,6 +131,7 @@ def test_leaps_that_stop_early_stop_by_the_plain_rule_and_near_its_end() -> None
     done = ems(WAVE, counts, accelerate=True, early=True)
     plain, fixed = ems(WAVE, counts), ems(WAVE, counts, accelerate=True)
     assert done.iterations < plain.iterations / 5
+    assert fixed.iterations < plain.iterations / 2
     matrix, rows = wave_matrix(WAVE.waves[0]), smoothing_matrix(1024)
     x = done.probabilities
     after = rows @ (x * (matrix.T @ (counts / (matrix @ x))))
@@ -173,11 +167,6 @@ def test_every_step_counts_as_an_iteration_and_only_the_cap_warns(
     assert done.warnings == (() if most == 10_000 else (CAPPED,))
 
 
-def test_acceleration_takes_a_fraction_of_the_iterations() -> None:
-    counts = reports(WAVE, 150_000, 8)
-    assert ems(WAVE, counts, accelerate=True).iterations < ems(WAVE, counts).iterations / 2
-
-
 CASES: dict[str, Callable[[int], Any]] = {
     "one report": lambda k: np.bincount([k // 3], minlength=k),
     "all in the first code": lambda k: np.bincount([0] * 500, minlength=k),
@@ -206,32 +195,6 @@ def test_AGG_11_every_table_gives_a_density_inside_the_cap(
     assert one.iterations <= 3000
     assert one.n == counts.sum()
     np.testing.assert_array_equal(one.probabilities, two.probabilities)
-
-
-@pytest.mark.parametrize("estimator", [em, ems])
-def test_AGG_11_no_reports_is_no_result(estimator: Estimator) -> None:
-    for mechanism in SMALL:
-        with pytest.raises(NoReportsError):
-            estimator(mechanism, np.zeros(mechanism.code_count, np.int64))
-
-
-DAMAGED: dict[str, Callable[[int], Any]] = {
-    "negative": lambda k: np.r_[-1, np.ones(k - 1)],
-    "not finite": lambda k: np.r_[np.nan, np.ones(k - 1)],
-    "not finite, infinite": lambda k: np.r_[np.inf, np.ones(k - 1)],
-    "not 24": lambda k: np.ones(k + 1),
-    "not 24, of two axes": lambda k: np.ones((k, 1)),
-    "not numbers": lambda k: ["x"] * k,
-}
-
-
-@pytest.mark.parametrize("estimator", [em, ems])
-@pytest.mark.parametrize("case", DAMAGED, ids=str)
-def test_AGG_12_damaged_counts_are_refused(estimator: Estimator, case: str) -> None:
-    mechanism = SquareWave(epsilon=1, low=0, high=31, size=16)
-    assert mechanism.code_count == 24
-    with pytest.raises(CountsError, match=case.split(",", maxsplit=1)[0]):
-        estimator(mechanism, DAMAGED[case](24))
 
 
 @pytest.mark.parametrize("estimator", [em, ems])

@@ -15,17 +15,8 @@ Floats = NDArray[np.float64]
 CEILING = 43_470  # W: 3 × 63 A at 230 V
 COUNTS = 1657  # items in a basket at most
 LAWS = (  # their names; to compute them takes a second
-    "homes",
-    "0.3 % near 35 kW",
-    "2 % near 22 kW",
-    "0.2 % at the ceiling",
-    "lognormal",
-    "exponential",
-    "pareto",
-    "four atoms",
-    "even",
-    "beta(5, 2)",
-    "counts",
+    *("homes", "0.3 % near 35 kW", "2 % near 22 kW", "0.2 % at the ceiling", "lognormal"),
+    *("exponential", "pareto", "four atoms", "even", "beta(5, 2)", "counts"),
 )
 
 

@@ -12,18 +12,7 @@ from tests.firmware_stubs.c.vectors import Table, add_oracle, add_randomizer
 MOST = WORD_RANGE - 1
 REDRAWS = 128
 NUMBERS = [
-    1,
-    2,
-    3,
-    5,
-    7,
-    10**6,
-    (1 << 32) - 1,
-    1 << 32,
-    (1 << 63) - 1,
-    1 << 63,
-    (1 << 63) + 1,
-    MOST,
+    *(1, 2, 3, 5, 7, 10**6, (1 << 32) - 1, 1 << 32, (1 << 63) - 1, 1 << 63, (1 << 63) + 1, MOST),
 ]
 HYBRID: Table = {
     "mechanism": "hybrid",
