@@ -1,6 +1,5 @@
 """What reports are decoded to: unbiased and of the stated variance, exactly."""
 
-from collections.abc import Callable
 from fractions import Fraction
 from hashlib import shake_256
 from math import log
@@ -11,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edge_ldp.device.errors import ParameterError
-from edge_ldp.device.oracle import level_sizes
 from edge_ldp.oracles import Grr, HaarHrr, Hierarchy, Hrr, Olh, Oracle, Oue
 from edge_ldp.oracles.base import Tree
 from edge_ldp.oracles.hadamard import halved
@@ -28,6 +26,7 @@ from tests.edge_ldp.oracles.small import (
     moments,
     named,
 )
+from tests.tables import each
 
 EVERY = pytest.mark.parametrize("oracle", SMALL, ids=named)
 FEW = [oracle for oracle in REAL if oracle.size < 2000]
@@ -109,11 +108,6 @@ def test_an_estimate_is_the_sum_of_what_the_reports_stand_for(
             assert counts == pytest.approx(wanted or [0.0] * len(counts), abs=1e-6)
 
 
-@EVERY
-def test_no_reports_give_no_counts(oracle: Oracle) -> None:
-    assert oracle.estimate([]) == [0] * oracle.size
-
-
 @pytest.mark.parametrize("prime", [2, 3, 5, 7, 11, 13])
 @pytest.mark.parametrize("g", [2, 3, 4, 5, 13, 14, 100])
 def test_the_collision_probability_is_that_of_all_seeds(prime: int, g: int) -> None:
@@ -174,16 +168,6 @@ def test_a_hierarchy_takes_on_each_level_the_oracle_of_the_smaller_variance() ->
 
 
 @pytest.mark.parametrize(
-    ("size", "fanout", "nodes"),
-    [(2, 2, [2]), (4, 4, [4]), (5, 4, [4, 16]), (64, 4, [4, 16, 64]), (3, 65_536, [65_536])],
-)
-def test_levels_grow_until_every_category_has_a_node(
-    size: int, fanout: int, nodes: list[int]
-) -> None:
-    assert level_sizes(size, fanout) == nodes
-
-
-@pytest.mark.parametrize(
     ("oracle", "bits"),
     [
         (Grr(epsilon=1, size=1024), 10),
@@ -210,49 +194,23 @@ def test_the_item_a_liar_pushes_gains_what_influence_says() -> None:
 
 @pytest.mark.parametrize(
     ("oracle", "report"),
-    [
-        (Grr(epsilon=1, size=5), report)
-        for report in ((), (5,), (-1,), (0, 0), (True,), (1.0,), ("1",))
-    ]
-    + [
-        (Olh(epsilon=1, size=5), report)
-        for report in ((0, 0, 0), (1, 0, 3), ((1 << 31) - 1, 0, 0), (1, (1 << 31) - 1, 0), (1, 1))
-    ]
-    + [(Hrr(epsilon=1, size=5), report) for report in ((8, 0), (0, 2), (0,), (0, 0, 0))]
-    + [
-        (Oue(epsilon=1, size=10), report)
-        for report in (b"", b"\0", b"\0\0\0", b"\0\4", [0, 4], [0, 256], [0], (0, -1))
-    ]
-    + [
-        (HaarHrr(epsilon=1, size=8), report)
-        for report in ((3, 0, 0), (0, 4, 0), (1, 2, 0), (2, 1, 0), (0, 0, 2), (0, 0), (-1, 0, 0))
-    ]
-    + [
-        (Hierarchy(epsilon=2, size=40), report)
-        for report in (
-            (),
-            (3, 0),
-            (-1, 0),
-            (0,),
-            (0, 4),
-            (0, 0, 0),
-            (2, 0),
-            (2, 0, 0, 0),
-            (2, 1, 0, 8),
-            (0, 0, -1, -1, -1),
-            (0, 0, -1, -2),
-            (2, 1, 0, -1),
-        )
-    ],
+    each(
+        (Grr(epsilon=1, size=5), (), (5,), (-1,), (0, 0), (True,), (1.0,), ("1",)),
+        (Olh(epsilon=1, size=5), (0, 0, 0), (1, 0, 3), ((1 << 31) - 1, 0, 0), (1, 1)),
+        (Olh(epsilon=1, size=5), (1, (1 << 31) - 1, 0)),
+        (Hrr(epsilon=1, size=5), (8, 0), (0, 2), (0,), (0, 0, 0)),
+        (Oue(epsilon=1, size=10), b"", b"\0", b"\0\0\0", b"\0\4", [0, 4], [0, 256], [0], (0, -1)),
+        (HaarHrr(epsilon=1, size=8), (3, 0, 0), (0, 4, 0), (1, 2, 0), (2, 1, 0), (0, 0, 2), (0, 0)),
+        (HaarHrr(epsilon=1, size=8), (-1, 0, 0)),
+        (Hierarchy(epsilon=2, size=40), (), (3, 0), (-1, 0), (0,), (0, 4), (0, 0, 0), (2, 0)),
+        (Hierarchy(epsilon=2, size=40), (2, 0, 0, 0), (2, 1, 0, 8), (0, 0, -1, -1, -1)),
+        (Hierarchy(epsilon=2, size=40), (0, 0, -1, -2), (2, 1, 0, -1)),
+    ),
     ids=repr,
 )
 def test_what_is_no_report_is_refused(oracle: Oracle, report: Any) -> None:
-    uses: list[Callable[[Any], object]] = [
-        oracle.split,
-        oracle.decode,
-        lambda one: oracle.estimate([one]),
-    ]
-    for use in uses:
+    assert oracle.estimate([]) == [0] * oracle.size
+    for use in (oracle.split, oracle.decode, lambda one: oracle.estimate([one])):
         with pytest.raises(ParameterError) as refused:
             use(report)
         assert refused.value.name == "report"

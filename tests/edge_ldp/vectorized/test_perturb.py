@@ -20,6 +20,7 @@ from edge_ldp import (
 from edge_ldp.device.draw import WORD_RANGE, limit_of
 from edge_ldp.vectorized import decode_many, decode_table, draw_many, perturb_many
 from tests.edge_ldp.laws import ALL, Bytes, draw_from, small, words
+from tests.edge_ldp.vectorized.test_oracles import mostly_refused
 
 TOP = WORD_RANGE - 1
 REAL = [
@@ -43,17 +44,6 @@ def both_ways(m: Mechanism, values: list[int], entropy: bytes) -> tuple[list[int
     codes = perturb_many(m, np.array(values, np.int64), entropy=used)
     assert used.left == source.left
     return scalar, codes.tolist()
-
-
-@st.composite
-def mostly_refused(draw: st.DrawFn) -> bytes:
-    """Return words of which many are next to the top, the limits of most ranges."""
-    return words(
-        *draw(
-            st.lists(st.integers(0, TOP) | st.integers(0, 40).map(lambda x: TOP - x), max_size=40)
-        ),
-        *[1 << 40] * 80,
-    )
 
 
 @settings(max_examples=200)
