@@ -15,10 +15,21 @@ from edge_ldp.extras import pip_install
 from tests.processes import run_told
 
 
-def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["--help"]) == 0
-    shown = capsys.readouterr().out
-    assert all(f"  {name} " in shown for name in cli.COMMANDS)
+@pytest.mark.parametrize(
+    ("words", "code", "told"),
+    [
+        (["--help"], 0, [f"  {name} " for name in cli.COMMANDS]),
+        (["--version"], 0, [f"edge-ldp {version('edge-ldp')}\n"]),
+        ([], cli.EXIT_USAGE, ["usage: edge-ldp"]),
+        (["fly"], cli.EXIT_USAGE, ["no command 'fly'"]),
+    ],
+)
+def test_what_is_no_command_of_a_part_is_answered_here(
+    words: list[str], code: int, told: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(words) == code
+    shown = "".join(capsys.readouterr())
+    assert all(one in shown for one in told)
 
 
 LATER = """
@@ -56,16 +67,6 @@ def test_an_agent_holds_nothing_of_proxies_http_or_the_tap() -> None:
     loaded = set(done.stdout.splitlines()[-1].split())
     assert "paho.mqtt.client" in loaded
     assert loaded.isdisjoint({"http.client", "email", "tempfile", "agent.config.tap_faults"})
-
-
-def test_no_command_shows_the_usage_and_fails(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main([]) == cli.EXIT_USAGE
-    assert "usage: edge-ldp" in capsys.readouterr().out
-
-
-def test_an_unknown_command_fails_and_is_named(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["fly"]) == cli.EXIT_USAGE
-    assert "no command 'fly'" in capsys.readouterr().err
 
 
 def test_a_part_that_is_named_alone_says_what_it_can(capsys: pytest.CaptureFixture[str]) -> None:
@@ -121,11 +122,6 @@ def test_an_interrupt_is_no_traceback() -> None:
     assert process.wait(300) == cli.EXIT_INTERRUPTED
     assert b"Traceback" not in os.read(master, 4096)
     os.close(master)
-
-
-def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["--version"]) == 0
-    assert capsys.readouterr().out == f"edge-ldp {version('edge-ldp')}\n"
 
 
 @pytest.mark.parametrize("command", cli.COMMANDS)

@@ -49,14 +49,13 @@ def test_counts_as_expected_give_the_mean(values: dict[int, float]) -> None:
     assert found.corrected
 
 
-def test_a_share_that_changed_with_the_load_does_not_move_the_mean() -> None:
-    found = estimated(epoch(QUIET, 3e9, share=0.05), epoch(LOUD, 1e9, share=0.6))
+@pytest.mark.parametrize(("quiet", "loud"), [((0.05,), (0.6,)), ((0.25,), (0.25, AT_50))])
+def test_a_share_or_theta_that_changed_with_the_load_does_not_move_the_mean(
+    quiet: Any, loud: Any
+) -> None:
+    found = estimated(epoch(QUIET, 3e9, *quiet), epoch(LOUD, 1e9, *loud))
     assert found.mean == pytest.approx((3 * mean(QUIET) + mean(LOUD)) / 4, abs=1e-3)
-
-
-def test_a_theta_that_changed_with_the_load_does_not_move_the_mean() -> None:
-    found = estimated(epoch(QUIET, 3e9), epoch(LOUD, 1e9, stream=AT_50))
-    assert found.mean == pytest.approx((3 * mean(QUIET) + mean(LOUD)) / 4, abs=1e-3)
+    assert found.total(10) == (10 * found.mean, 10 * found.low, 10 * found.high)
 
 
 def test_a_survey_mechanism_that_changed_with_the_load_does_not_move_the_mean() -> None:
@@ -185,11 +184,6 @@ def test_a_narrow_survey_tells_nothing_of_a_theta_outside_it() -> None:
         found = estimated(Epoch(expected(AT_20, LOUD, 1e9), expected(narrow, LOUD, 1e9)))
         assert not found.corrected
         assert found.low <= mean(LOUD) <= found.high
-
-
-def test_sums_are_the_mean_times_the_values() -> None:
-    found = estimated(epoch(QUIET, 1e4))
-    assert found.total(10) == (10 * found.mean, 10 * found.low, 10 * found.high)
 
 
 @pytest.mark.parametrize("level", [0, 1, -1, 2])
