@@ -16,7 +16,7 @@ from agent.state.manifest import manifest
 from edge_ldp.device.frame import decode
 from edge_ldp.mechanisms import Hybrid
 from edge_ldp.protocol.ledger import Window
-from edge_ldp.protocol.messages import Receipt, Status, StreamReceipt
+from edge_ldp.protocol.messages import Status
 from edge_ldp.protocol.utc import utc
 from edge_ldp.ratio import floor_ratio
 from tests.agent.samples import FLEET, SLOT, SLOT_S, StillClock, make_config, make_plan
@@ -100,13 +100,6 @@ def test_a_receipt_deletes_what_it_covers_for_good(running: Bench) -> None:
     assert (stream.oldest, stream.next, stream.created) == (2, 6, 5)
 
 
-def test_a_receipt_of_another_stream_or_of_nothing_deletes_nothing(running: Bench) -> None:
-    running.live(2)
-    assert running.device.accept_receipt(Receipt(())) == 0
-    assert running.device.accept_receipt(Receipt((StreamReceipt(2, 2**32 - 1),))) == 0
-    assert len(running.keys) == 2
-
-
 def test_batches_beyond_the_age_limit_are_given_up_and_counted_AGT_16(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -166,19 +159,6 @@ def test_each_report_made_is_kept_settled_or_expired_and_the_count_says_so(tmp_p
     assert stream.expired > 0
     assert settled > 0
     assert stream.created == 240 == settled + stream.expired + len(bench.made)
-
-
-def test_a_batch_without_a_receipt_is_due_again_after_two_intervals(running: Bench) -> None:
-    """Or after up to four, by chance."""
-    running.live(1)
-    (key,) = running.taken()
-    running.device.delivery.acknowledged(key, running.clock.monotonic())
-    running.clock.pass_s(7199)
-    running.device.housekeeping()
-    assert not running.device.delivery.due
-    running.clock.pass_s(7201)
-    running.device.housekeeping()
-    assert running.taken() == [key]
 
 
 def test_the_policy_charges_what_the_owner_allows_not_what_the_plan_needs(running: Bench) -> None:

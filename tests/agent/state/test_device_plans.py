@@ -49,45 +49,29 @@ GOOD = make_plan().to_json()
 RATIO = floor_ratio(1)
 LIMIT = b",%d,%d]" % (RATIO.num, RATIO.den)
 ONE_UNIT_MORE = b",%d,%d]" % (RATIO.num + 1, RATIO.den)
-HOSTILE: list[tuple[bytes, str]] = [
-    # NET-14: garbage on the retained topic
-    (b"", "json"),
-    (b"{", "json"),
-    (b"\xff\xfe\x00", "json"),
-    (bytes(range(256)) * 10, "json"),
-    (b"null", "shape"),
+NEXT = make_plan(2).to_json()
+HOSTILE: list[tuple[bytes, str]] = [  # one of a kind: edge_ldp/protocol has them all
+    (b"\xff\xfe\x00", "json"),  # NET-14: garbage on the retained topic
     (b"[]", "shape"),
-    (b"{}", "missing"),
     (b'{"v":1}', "missing"),
     (b'{"v":1,"v":1}', "duplicate"),
     (b"[" * 10_000, "depth"),
-    (b" " * (1 << 18) + b"{}", "size"),
     (b"x" * 10_000_000, "size"),
-    (GOOD.replace(b'"v":1', b'"v":0'), "value"),
     (GOOD.replace(b'"v":1', b'"v":2'), "value"),
     (GOOD.replace(b'"epoch":1', b'"epoch":1.0'), "number"),
-    (GOOD.replace(b'"epoch":1', b'"epoch":true'), "value"),
-    (GOOD.replace(b'"share":[1,2]', b'"share":[1,0]'), "channel"),
     (GOOD.replace(b'"share":[1,2]', b'"share":[3,2]'), "channel"),
-    # PLN-03: the ratio, by one unit in the last place and by far; PLN-04, 08, 10, 11
-    (make_plan(2, epsilon=2).to_json(), "ratio"),
-    (make_plan(2, epsilon=20).to_json(), "ratio"),
+    (make_plan(2, epsilon=2).to_json(), "ratio"),  # PLN-03, and by one unit in the last place
     *(
-        (
-            make_plan(2).to_json()[:at] + ONE_UNIT_MORE + make_plan(2).to_json()[at + len(LIMIT) :],
-            "ratio",
-        )
-        for at in (GOOD.index(LIMIT), GOOD.rindex(LIMIT))
+        (NEXT[:at] + ONE_UNIT_MORE + NEXT[at + len(LIMIT) :], "ratio")
+        for at in (NEXT.index(LIMIT), NEXT.rindex(LIMIT))
     ),
     (make_plan(2, theta=4001).to_json(), "theta"),
     (make_plan(2, ceiling=4001).to_json(), "range"),
     (make_plan(2, fleet="other").to_json(), "audience"),
     (make_plan(2, slot_seconds=60).to_json(), "slot"),
     (make_plan(2, expires_s=T0 - 1).to_json(), "expired"),
-    # PLN-06: epochs only rise
-    (make_plan(1, theta=999).to_json(), "epoch"),
+    (make_plan(1, theta=999).to_json(), "epoch"),  # PLN-06: they only rise
     (make_plan(last_epoch(T0) + 25).to_json(), "epoch"),
-    (make_plan(1_000_000_000).to_json(), "epoch"),
 ]
 
 

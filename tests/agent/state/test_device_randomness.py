@@ -10,10 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.state.journal import Journal
-from agent.state.local_mode import local_device
 from edge_ldp.entropy import StuckEntropyError
-from tests.agent.samples import SLOT, StillClock, make_config, make_plan
+from tests.agent.samples import SLOT, make_config, make_plan
 from tests.agent.state.device_bench import Bench, Source
 from tests.reached import words_in
 
@@ -159,17 +157,6 @@ def test_a_source_that_repeats_itself_ends_the_device_and_nothing_is_randomised_
     tapped.restart()  # its state was saved: another run on a sound source goes on
     tapped.live(1)
     assert len(tapped.made) == len(before) + 1
-
-
-def test_a_new_device_on_a_source_that_repeats_itself_does_not_begin_AGT_11(
-    tmp_path: Path, tap: Tap
-) -> None:
-    tap.fault = constant
-    config = make_config(tmp_path / "s.db")
-    with closing(Journal(tmp_path / "s.db")) as journal:
-        device = local_device(config, journal, StillClock(), tap)
-        with pytest.raises(StuckEntropyError):
-            device.trust_clock()
 
 
 def test_while_the_source_blocks_nothing_is_claimed_or_stored_AGT_11(

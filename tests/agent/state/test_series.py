@@ -24,14 +24,6 @@ def signer(tmp_path_factory: pytest.TempPathFactory) -> Signer:
     return read_signer(path)
 
 
-@pytest.fixture
-def running(tmp_path: Path) -> Bench:
-    bench = Bench(tmp_path / "s.db")
-    bench.pass_slots(2)
-    assert bench.device.accept_plan("power", make_plan().to_json()) is None
-    return bench
-
-
 def gone_back(tmp_path: Path, signer: Signer | None) -> tuple[Bench, Receipt, set[int]]:
     """Return a state copied, 50 slots on or more, restored with the clock before the newest report.
 
@@ -168,22 +160,6 @@ def test_a_forged_receipt_costs_a_silence_and_no_report_no_budget_no_copy_NET_24
     restored(bench, place)
     bench.device.accept_receipt(receipt(account.next - 1, series=account.series))
     assert bench.device.health == "degraded: rollback"
-
-
-def test_unknown_streams_in_receipts_are_no_streams_of_ours_NET_24(running: Bench) -> None:
-    running.live(3)
-    told = tuple(StreamReceipt(stream, 9, (), 5) for stream in range(2, 18))
-    for version in (Receipt(told), Receipt(told, "0" * 16, T0, DEVICE)):
-        assert running.device.accept_receipt(version) == 0
-    assert [one.stream for one in parse_status(running.status.to_json()).streams] == [1]
-    assert running.device.health == "ok"
-
-
-def test_what_was_never_sent_is_covered_by_no_receipt_NET_24(running: Bench) -> None:
-    running.live(3)
-    assert running.hear(3) == 0
-    assert len(running.send()) == 3
-    assert running.hear(3) == 3
 
 
 @pytest.mark.parametrize("before", [60, 300, 1800, SLOT_S])

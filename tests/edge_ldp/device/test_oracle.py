@@ -23,84 +23,18 @@ from edge_ldp.device.oracle import (
     oue,
     parity,
 )
+from tests.edge_ldp.device.oracle_models import (
+    Model,
+    Report,
+    grr_model,
+    haar_model,
+    hrr_model,
+    odd,
+    olh_model,
+    oue_model,
+    tree_model,
+)
 from tests.edge_ldp.laws import Uniform, outcomes, scripted
-
-Report = tuple[int, ...]
-Model = Callable[[int, Uniform], Report]
-
-
-def response(d: int, r_num: int, r_den: int) -> Callable[[int, Uniform], int]:
-    """GRR by its list of tickets: r_num for the input itself, r_den for each other code."""
-
-    def sample(index: int, draw: Uniform) -> int:
-        others = [code for code in range(d) if code != index]
-        tickets = [index] * r_num + [code for code in others for _ in range(r_den)]
-        return tickets[draw(len(tickets))]
-
-    return sample
-
-
-def odd(bits: int) -> int:
-    return f"{bits:b}".count("1") % 2
-
-
-def grr_model(size: int, r_num: int, r_den: int) -> Model:
-    sample = response(size, r_num, r_den)
-    return lambda value, draw: (sample(value, draw),)
-
-
-def olh_model(g: int, prime: int, r_num: int, r_den: int) -> Model:
-    sample = response(g, r_num, r_den)
-
-    def perturb(value: int, draw: Uniform) -> Report:
-        a = 1 + draw(prime - 1)
-        b = draw(prime)
-        return a, b, sample((a * value + b) % prime % g, draw)
-
-    return perturb
-
-
-def hrr_model(order: int, r_num: int, r_den: int) -> Model:
-    sample = response(2, r_num, r_den)
-
-    def perturb(value: int, draw: Uniform) -> Report:
-        row = draw(order)
-        return row, sample(odd(row & value), draw)
-
-    return perturb
-
-
-def oue_model(size: int, r_num: int, r_den: int) -> Model:
-    def perturb(value: int, draw: Uniform) -> Report:
-        bits = 0
-        for item in range(size):
-            limit = r_num + r_den if item == value else 2 * r_den
-            bits += (draw(2 * (r_num + r_den)) < limit) << item
-        return tuple(bits.to_bytes(-(-size // 8), "little"))
-
-    return perturb
-
-
-def tree_model(fanout: int, levels: list[Model]) -> Model:
-    def perturb(value: int, draw: Uniform) -> Report:
-        level = draw(len(levels))
-        node = value // fanout ** (len(levels) - 1 - level)
-        return (level, *levels[level](node, draw))
-
-    return perturb
-
-
-def haar_model(height: int, r_num: int, r_den: int) -> Model:
-    sample = response(2, r_num, r_den)
-
-    def perturb(value: int, draw: Uniform) -> Report:
-        level = draw(height)
-        node, rest = divmod(value, 2 ** (level + 1))
-        row = draw(2**height // 2 ** (level + 1))
-        return level, row, sample(odd(row & node) ^ (rest >= 2**level), draw)
-
-    return perturb
-
 
 MIXED = (grr(3, 5, 2), olh(9, 2, 5, 2, prime=11))
 CLIENTS: list[tuple[Any, Model]] = [
@@ -109,7 +43,7 @@ CLIENTS: list[tuple[Any, Model]] = [
     (olh(4, 3, 3, 1, prime=5), olh_model(3, 5, 3, 1)),
     (olh(7, 2, 3, 2, prime=7), olh_model(2, 7, 3, 2)),
     (hrr(2, 5, 2), hrr_model(2, 5, 2)),
-    (hrr(5, 3, 1), hrr_model(8, 3, 1)),
+    (hrr(5, 3, 1), hrr_model(5, 3, 1)),
     (hrr(8, 3, 1), hrr_model(8, 3, 1)),
     (oue(2, 5, 2), oue_model(2, 5, 2)),
     (oue(4, 2, 1), oue_model(4, 2, 1)),
@@ -118,9 +52,9 @@ CLIENTS: list[tuple[Any, Model]] = [
         hierarchy(7, 2, (grr(2, 2, 1), grr(4, 3, 1), grr(8, 3, 2))),
         tree_model(2, [grr_model(2, 2, 1), grr_model(4, 3, 1), grr_model(8, 3, 2)]),
     ),
-    (haar_hrr(2, 5, 2), haar_model(1, 5, 2)),
-    (haar_hrr(5, 5, 2), haar_model(3, 5, 2)),
-    (haar_hrr(8, 3, 1), haar_model(3, 3, 1)),
+    (haar_hrr(2, 5, 2), haar_model(2, 5, 2)),
+    (haar_hrr(5, 5, 2), haar_model(5, 5, 2)),
+    (haar_hrr(8, 3, 1), haar_model(8, 3, 1)),
 ]
 
 

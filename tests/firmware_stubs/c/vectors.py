@@ -85,9 +85,6 @@ def printed_report(table: Table, report: Sequence[int]) -> str:
     """Return a report as the runner prints it: numbers, or OUE's bits as bytes."""
     if table["mechanism"] != "oue":
         return joined(report)
-    if len(report) == table["size"]:
-        whole = sum(bit << item for item, bit in enumerate(report))
-        return whole.to_bytes(-(-len(report) // 8), "little").hex()
     return bytes(report).hex()
 
 
