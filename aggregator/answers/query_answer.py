@@ -95,8 +95,9 @@ class QueryAnswer(AnswerPart, frozen=True, kw_only=True):
     differs from what was asked, as the time covered where counts were added up by day; sums: what
     homes' own sums of the range say, null without any or with --mode local; mode: whose means are
     narrower, of the whole or of the groups asked for: local (of reports, which all before is of) or
-    sums, where these have such groups; with --mode that one; best: what
-    is told of the range where there is room for one line, whatever the groups' mode.
+    sums, where these have such groups, or blocks of hours that they tell better (a warning says
+    so); with --mode that one; best: what is told of the range where there is room for one line,
+    whatever the groups' mode.
     """
 
     stream: str
@@ -145,6 +146,9 @@ def query_answer(  # noqa: PLR0913 (what is known)
     to_s = None if last is None else (last + 1) * stream.bucket_s
     told, curve = None if answer.whole.withheld else facts.records, answer.curve or Curve()
     better = mode or narrower_mode([answer.whole], sums)
+    of_groups = better if mode or by == "none" else narrower_mode(answer.groups, sums, by)
+    block = sums.block_hours if sums is not None and of_groups == SUMS else 0
+    blocks = [f"homes' own sums tell blocks of {block} hours; each hour by reports: --mode local"]
     return QueryAnswer.of(
         answer,
         stream=stream.name,
@@ -168,9 +172,9 @@ def query_answer(  # noqa: PLR0913 (what is known)
         ),
         curated_beside=list(beside),
         group=group,
-        warnings=list(warnings),
+        warnings=[*warnings, *(blocks if by == "hour-of-day" and block > 1 else ())],
         sums=sums,
-        mode=better if mode or by == "none" else narrower_mode(answer.groups, sums, by),
+        mode=of_groups,
         best=_best(answer.whole, sums, better, None if mode else (from_s, to_s)),
     )
 

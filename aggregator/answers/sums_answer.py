@@ -116,12 +116,17 @@ class SumsAnswer(AnswerPart, frozen=True, kw_only=True):
     parts: list[SumPart]
     warnings: list[str]
 
+    @property
+    def block_hours(self) -> int:
+        """Of how many hours each part of the day is; 0: there is none, or one of less."""
+        return 0 if not self.parts or HOURS % len(self.parts) else HOURS // len(self.parts)
+
     def spans(self, by: str) -> Sequence[SumFigures]:
         """Return what answers a question `by` hours of the day, days or weeks, or of the whole."""
         if by == "none":
             return [self.whole]
         if by == "hour-of-day":
-            return self.parts if len(self.parts) == HOURS else []
+            return self.parts if self.block_hours else []
         length = DAYS.get(by, 0) * DAY_S
         return self.periods if all(one.to_s - one.from_s == length for one in self.periods) else []
 
@@ -214,14 +219,16 @@ def narrower_mode(reports: Collection[Interval], sums: SumsAnswer | None, by: st
     """Return whose intervals are narrower, by the middle one, whatever the means.
 
     `by` what the rows of reports are grouped; local where sums have no such groups, but reports do,
-    or lack more days or weeks than the one that is not over.
+    or lack more days or weeks than the one that is not over. Blocks of k hours must be narrower
+    than an hour by √k: so much a mean of k hours of reports may be, if they err independently.
     """
     if sums is None:
         return LOCAL
     width = _width(reports)
     rows = sums.spans(by) if width < inf else [sums.whole]
     lacks = by in DAYS and width < inf and len(rows) < len(reports) - 1
-    return SUMS if _width(rows) < width and not lacks else LOCAL
+    share = len(rows) / HOURS if by == "hour-of-day" else 1
+    return SUMS if _width(rows) < width * sqrt(share) and not lacks else LOCAL
 
 
 def beside_text(whole: Interval, unit: str, of: str) -> list[str]:

@@ -97,11 +97,13 @@ def query(args: argparse.Namespace, config: AggregatorConfig, reader: Reader) ->
         by=args.by,
     )
     if args.csv and (args.quantile or args.range or args.bins):
-        warnings.append(
+        view.warnings.append(
             "--csv has means and totals; what --quantile, --range and --bins ask stands in --json"
         )
     notes = _begins_later(stream, facts, found, zone)
-    told = Shown(view, lambda: query_text(view, zone, notes), lambda: query_csv(view), warnings)
+    told = Shown(
+        view, lambda: query_text(view, zone, notes), lambda: query_csv(view), view.warnings
+    )
     if found.whole.mean is not None and args.mode != SUMS:
         return told
     if sums is not None and sums.whole.mean is not None:

@@ -53,7 +53,7 @@ class Habit(NamedTuple):
 
     name: str
     watts: int
-    kind: str  # known, night, random, always, away
+    kind: str  # known, night, random, always, away; of gas setback, workdays
 
 
 HABITS = (
@@ -94,6 +94,17 @@ class Sums:
         within = (*shape[:-1], shape[-1] // self.block, self.block)
         radius = rng.gamma(self.block + 1, scale, within[:-1])[..., None]
         return (radius * rng.uniform(-1, 1, within)).reshape(shape)
+
+
+class Hourly(Sums):
+    """Sums over hours, as of gas: each stands as four quarters of as much an hour."""
+
+    __slots__ = ()
+
+    def scale(self, span: int) -> float:
+        """Return the noise's scale, of quarter hours: 4 of what devices take."""
+        hours = most_in_window(PeriodLayout(3600, self.days, self.cells), SHIPPED.slots, 4)
+        return 4 * hours * span / self.epsilon
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +149,9 @@ def on(habit: Habit, rng: np.random.Generator) -> NDArray[np.bool_]:
             found[begin : begin + LONG] = True
     elif habit.kind == "random":
         found[:] = rng.random(len(found)) < CHANCE["random"]
-    elif habit.kind == "always":
+    elif habit.kind == "workdays":
+        found.reshape(-1, 7, A_DAY)[:, :5, 32:64] = True
+    elif habit.kind in ("always", "setback"):
         found[:] = True
     else:
         found[: 7 * A_DAY] = True
@@ -153,8 +166,19 @@ def quiet(home: Ints) -> int:
 def lived(home: Ints, habit: Habit, rng: np.random.Generator) -> Ints:
     """Return a month's readings with the habit."""
     shows = on(habit, rng)
-    other = np.full_like(home, quiet(home)) if habit.kind == "away" else home + habit.watts
-    return np.where(shows, other, home)
+    if habit.kind in ("away", "workdays"):
+        return np.where(shows, quiet(home), home)
+    return set_back(home) if habit.kind == "setback" else np.where(shows, home + habit.watts, home)
+
+
+def set_back(home: Ints) -> Ints:
+    """Return readings of who heats by a quarter from 22 to 6, and half of that more till 9."""
+    days = home.reshape(-1, A_DAY).copy()
+    night, morning = [*range(24), *range(LATE, A_DAY)], range(24, 36)
+    saved = days[:, night] * 3 // 4
+    days[:, night] -= saved
+    days[:, morning] += saved.sum(axis=1, keepdims=True) // 2 // len(morning)
+    return days.ravel()
 
 
 class Plan:

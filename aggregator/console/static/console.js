@@ -329,12 +329,13 @@
     const found = await ask(node.dataset.profile, told);
     if (!found) return;
     const { unit } = node.dataset;
-    const isSums = found.mode === "sums" && found.sums.parts.length === 24;
+    const isSums = found.mode === "sums" && 24 % found.sums.parts.length === 0;
+    const long = isSums ? 24 / found.sums.parts.length : 1; // hours of a row
     const at_ = (row) => stamp(found.sums.periods.at(-1).to_s - (found.sums.periods.at(-1).to_s % 86400) + row.from_day_s, found.zone).slice(11);
-    const groups = isSums ? found.sums.parts.map((row) => ({ ...row, at: `${at_(row)}, by homes' sums` })) : found.groups;
+    const groups = isSums ? found.sums.parts.map((row) => ({ ...row, at: `${at_(row)}${long > 1 ? `, ${long} hours` : ""}, by homes' sums` })) : found.groups;
     const list = groups.filter((row) => row.mean !== null);
     const hour = (row) => Number(row.at.slice(0, 2));
-    const by = new Map(list.map((row) => [hour(row), row]));
+    const by = new Map(list.flatMap((row) => Array.from({ length: long }, (_one, more) => [(hour(row) + more) % 24, row])));
     const hours = Array.from({ length: 25 }, (_one, at) => at);
     const column = (name) => hours.map((at) => by.get(Math.min(at, 23))?.[name] ?? null);
     const tell = (at) => { const row = by.get(Math.min(at, 23)); if (row) said(told, `${row.at}: ${plain(row.mean)} ${unit}, 95 % from ${plain(row.low)} to ${plain(row.high)}`); };

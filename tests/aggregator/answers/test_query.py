@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta, timezone, tzinfo
 from decimal import Decimal
 from functools import partial
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -28,7 +29,7 @@ from aggregator.answers.local_time import Grouping
 from aggregator.answers.plan_view import HalfWidth, plan_terms, theta_text
 from aggregator.answers.query import WHOLE, Answer, Facts, answer, curve_shown, prepare_curve
 from aggregator.answers.query_answer import QueryAnswer, query_answer, query_text
-from aggregator.answers.sums_answer import SumFigures, SumsAnswer
+from aggregator.answers.sums_answer import SumFigures, SumPart, SumsAnswer
 from aggregator.answers.units import text_table
 from aggregator.commands.common import one_thread
 from aggregator.config import StreamTable
@@ -476,6 +477,12 @@ def test_what_reports_alone_tell_stands_beside_sums_too() -> None:
     hours = query_answer(STREAM, ANSWER, FACTS, zone=ZONE, sums=sums, by="hour-of-day")
     assert hours.mode == "local"  # of which sums of whole days say nothing
     assert query_text(hours).count("\n") > 24
+    parts = [SumPart.of(sums.whole, from_day_s=21_600 * at, to_day_s=0) for at in range(4)]
+    asked: dict[str, Any] = {"sums": changed(sums, parts=parts), "by": "hour-of-day"}
+    for given in (None, "sums"):
+        blocks = query_answer(STREAM, ANSWER, FACTS, mode=given, **asked)
+        assert (blocks.mode, len(blocks.warnings)) == ("sums", 1)
+        assert "blocks of 6 hours" in blocks.warnings[0]
 
 
 def test_half_widths_expected_stand_with_the_plan_that_a_revision_is_about() -> None:

@@ -200,7 +200,13 @@ def figures(mean: float, half: float) -> SumFigures:
 
 @pytest.mark.parametrize(
     ("cells", "days", "told"),
-    [(1, 1, {"day"}), (24, 1, {"day", "hour-of-day"}), (4, 7, {"week"}), (24, 28, {"hour-of-day"})],
+    [
+        (1, 1, {"day"}),
+        (24, 1, {"day", "hour-of-day"}),
+        (4, 7, {"week", "hour-of-day"}),
+        (24, 28, {"hour-of-day"}),
+        (48, 7, {"week"}),
+    ],
 )
 def test_the_mode_is_that_of_the_narrower_answer_to_what_is_asked(
     store: SqliteStore, cells: int, days: int, told: set[str]
@@ -219,6 +225,18 @@ def test_the_mode_is_that_of_the_narrower_answer_to_what_is_asked(
     assert narrower_mode([wide] * 3, sums, "day") == "local"  # they know two days more
     assert narrower_mode([wide, narrow, narrow], sums, min(told)) == "local"
     assert narrower_mode([none], None) == narrower_mode([none], few) == "local"
+
+
+@pytest.mark.parametrize(("times", "mode"), [(2.4, "local"), (2.5, "sums")])
+def test_blocks_of_hours_answer_hours_where_they_are_narrower_by_more_than_root_k(
+    store: SqliteStore, times: float, mode: str
+) -> None:
+    """Six hours of reports as wide as √6 = 2.45 times a block's may be one as wide."""
+    fill(store, 40, cells=4)
+    sums = found_of(store)
+    assert sums.block_hours == 6
+    half = ((sums.parts[0].high or 0) - (sums.parts[0].low or 0)) / 2
+    assert narrower_mode([figures(2000, times * half)] * 24, sums, "hour-of-day") == mode
 
 
 def test_it_is_shown_to_people_machines_and_spreadsheets(store: SqliteStore) -> None:
