@@ -9,9 +9,11 @@ from __future__ import annotations
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
+from agent.meters.reading import GAS
 from edge_ldp.period_sums.habits import (
     HABITS,
     MEASURED,
+    MEASURED_GAS,
     REPORTS,
     SLOTS_A_DAY,
     HabitLeak,
@@ -21,7 +23,7 @@ from edge_ldp.period_sums.habits import (
 from edge_ldp.protocol.released import FIRST_SUMS_KEY
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from agent.config import AgentConfig
     from agent.config.summed_streams import SumTerms
@@ -55,18 +57,14 @@ def habits_facts(config: AgentConfig) -> list[dict[str, Any]]:
             (f"sums of {terms.name}", _of_sums(config, terms))
             for terms in sum_terms(config).values()
         ]
-    return [
-        {"of": what, "found": dict(zip(HABITS, leak.found, strict=True))}
-        for what, leak in rows
-        if leak is not None
-    ]
+    return [{"of": what, "found": leak.by_habit} for what, leak in rows if leak is not None]
 
 
 def habits_text(facts: Iterable[dict[str, Any]]) -> str:
     """Return the same as lines; "" where nothing was measured."""
     lines = ""
     for one in facts:
-        told = f"A month's {one['of']} tell {_words(tuple(one['found'].values()))}."
+        told = f"A month's {one['of']} tell {_words(one['found'])}."
         lines += "\n" + "\n".join(wrap(told, WIDTH)) + "\n"
     return lines
 
@@ -76,27 +74,29 @@ def sums_words(config: AgentConfig, terms: SumTerms) -> str:
     stream, leak = config.streams[terms.key - FIRST_SUMS_KEY], _of_sums(config, terms)
     if leak is None:
         return ""
-    reports = leak_of_reports(stream.ceiling - stream.low)
-    return _words(leak.found, reports.found if reports else ())
+    reports = None if stream.quantity == GAS else leak_of_reports(stream.ceiling - stream.low)
+    return _words(leak.by_habit, reports.found if reports else ())
 
 
-def _words(found: Sequence[float], reports: Sequence[float] = ()) -> str:
-    beside = [f" ({100 * share:.0f})" for share in reports] or [""] * len(HABITS)
-    rows = zip(HABITS, found, beside, strict=True)
-    told = ", ".join(f"{habit} {100 * share:.0f}{other}" for habit, share, other in rows)
+def _words(found: Mapping[str, float], reports: Sequence[float] = ()) -> str:
+    beside = [f" ({100 * share:.0f})" for share in reports] or [""] * len(found)
+    rows = zip(found.items(), beside, strict=True)
+    told = ", ".join(f"{habit} {100 * share:.0f}{other}" for (habit, share), other in rows)
+    whose = "" if tuple(found) == HABITS else " of made-up homes"
     usual = "; in brackets: by reports alone" if reports else ""
     return (
-        "habits, to who knows your usual days. Of 100 pairs of months, one of them with the habit, "
-        f"he says so often rightly which (50: a guess{usual}): {told}"
+        f"habits, to who knows your usual days. Of 100 pairs of months{whose}, one of them with "
+        f"the habit, he says so often rightly which (50: a guess{usual}): {told}"
     )
 
 
 def _of_sums(config: AgentConfig, terms: SumTerms) -> HabitLeak | None:
-    """Return what was measured: of power alone, in quarter hours."""
+    """Return what was measured: of power in quarter hours, of gas by the hour."""
     stream, layout = config.streams[terms.key - FIRST_SUMS_KEY], terms.layout
-    if stream.quantity not in _USED or layout.slots_a_day != SLOTS_A_DAY:
+    kind = (MEASURED_GAS, 24) if stream.quantity == GAS else (MEASURED, SLOTS_A_DAY)
+    if stream.quantity not in (*_USED, GAS) or layout.slots_a_day != kind[1]:
         return None
-    return leak_of_sums(layout.days, layout.cells, layout.block, terms.scale)
+    return leak_of_sums(layout.days, layout.cells, layout.block, terms.scale, kind[0])
 
 
 def _of_reports(span: int) -> HabitLeak | None:

@@ -53,7 +53,7 @@ def modes_view(found: Sequence[ModeChoice]) -> list[dict[str, object]]:
                     "half_width": row.half,
                     "percent": row.percent,
                     "bytes_a_home": row.home_bytes,
-                    "habits": row.leak and dict(zip(HABITS, row.leak.found, strict=True)),
+                    "habits": row.leak and row.leak.by_habit,
                 }
                 for row in choice.rows
             ],

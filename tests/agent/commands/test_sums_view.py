@@ -145,5 +145,10 @@ def test_gas_by_the_hour_is_told_in_its_own_slots_and_paid_in_the_homes(
         ["1", "4", "4", "-", "1,448"],
         ["1.16", "8", "8", "-", "2,908"],
     ]
-    (paragraph,) = told_of_sums(make_config(tmp_path / "s.db", stream=GAS, window=(8, 97)))
+    config = make_config(tmp_path / "s.db", stream=GAS, window=(8, 97))
+    (paragraph,) = told_of_sums(config)
     assert "A slot costs ε 0.16, any 24 h 15 min ε 4 at most" in " ".join(paragraph.split())
+    found = "Of 100 pairs of months of made-up homes, one of them with the habit, he says so often"
+    assert found in " ".join(text.split())
+    assert "a week away 64, a night setback 50, nobody in on workdays 57" in " ".join(text.split())
+    assert habits_facts(config)[-1]["found"]["a night setback"] == 0.50

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+from edge_ldp.period_sums import PeriodLayout, scale_for
 from firmware_stubs.data import load_swiss
+from studies.prying.gas import heated
 from studies.prying.habits import (
     A_DAY,
     DAYS,
@@ -11,6 +13,7 @@ from studies.prying.habits import (
     LONG,
     Attacker,
     Habit,
+    Hourly,
     Plan,
     Sums,
     Way,
@@ -19,6 +22,7 @@ from studies.prying.habits import (
     by_others,
     lived,
     on,
+    set_back,
     sums_of,
 )
 
@@ -87,6 +91,16 @@ def test_sums_are_over_their_part_of_the_day() -> None:
     by_hour = sums_of(month, Sums(7, 24, 8))
     assert by_hour.shape == (4, 24)
     assert by_hour[0, 5] == sum(4 * (100 * day + 5) for day in range(7))
+
+
+def test_gas_by_the_hour_has_the_devices_noise_and_a_setback_saves() -> None:
+    law = scale_for(PeriodLayout(3600, 7), 97, 6_000, 8, 4)
+    assert Hourly(7, 1, 8).scale(6_000) / 4 == law
+    homes = heated(3)
+    assert (homes[:, ::4] == homes[:, 3::4]).all()
+    day = set_back(np.full(A_DAY, 400))
+    assert day[[0, 24, 50, 90]].tolist() == [100, 800, 400, 100]
+    assert day.sum() == A_DAY * 400 - 32 * 300 // 2
 
 
 def test_pairs_of_scores() -> None:
