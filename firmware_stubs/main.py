@@ -1,15 +1,10 @@
 """The command `edge-ldp simulate`: hands over to a simulated meter, homes or a fleet."""
 
-from __future__ import annotations
-
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from edge_ldp.arguments import meant
 from edge_ldp.cli import hand_over, not_installed, serving
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 KINDS = {  # its module, unless it comes with the studies
     "meter": ("firmware_stubs.meters.meter_command", "a DSMR P1 meter on a pseudo-terminal"),

@@ -11,7 +11,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 from agent.errors import ConfigError, StorageError
 from agent.meters.reading import Asker, Discarded, Event, Meter, Send, Telegram
@@ -30,9 +30,6 @@ from agent.ports.recording import (
     line_events,
 )
 from edge_ldp.service.typed_table import TableError, read_table
-
-if TYPE_CHECKING:
-    from typing import Self
 
 LIMIT_BYTES = 64 << 20
 """Size at which a recording ends by itself: half a day of the fastest meters."""

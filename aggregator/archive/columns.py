@@ -4,23 +4,18 @@ A report is one per (device, stream, slot), whatever came how often, so uniting 
 the same part twice changes nothing. Source: docs/design.md, Growth.
 """
 
-from __future__ import annotations
-
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from hashlib import blake2s
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from edge_ldp.device.errors import ParameterError
 
-if TYPE_CHECKING:
-    from collections.abc import Container, Iterator, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    Ints = NDArray[np.int64]
-    Column = NDArray[Any]
+Ints = NDArray[np.int64]
+Column = NDArray[Any]
 
 DAY_S = 86_400
 TYPES: dict[str, np.dtype[Any]] = {
@@ -65,7 +60,7 @@ class Reports:
         """Return the columns by name, without the names of devices."""
         return {one.name: getattr(self, one.name) for one in fields(self) if one.name != "names"}
 
-    def take(self, chosen: NDArray[np.bool_] | Ints) -> Reports:
+    def take(self, chosen: NDArray[np.bool_] | Ints) -> "Reports":
         """Return the chosen reports, with the names that they use."""
         picked = {name: column[chosen] for name, column in self.columns().items()}
         used, picked["device"] = np.unique(picked["device"], return_inverse=True)

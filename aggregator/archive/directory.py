@@ -6,21 +6,17 @@ spool/          what was counted since it was last brought into files (archive_s
 reports/        day=YYYY-MM-DD/shard-NNN.parquet (archive_files, archive_parquet)
 """
 
-from __future__ import annotations
-
 import json
 import os
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from aggregator.archive.spool import MODE, SEGMENT_BYTES, Spool, sync_directory
+from aggregator.archive.spool_record import Doubt
+from aggregator.config import AggregatorConfig
 from aggregator.errors import StoreError
-
-if TYPE_CHECKING:
-    from aggregator.archive.spool_record import Doubt
-    from aggregator.config import AggregatorConfig
 
 ABOUT, SPOOL, REPORTS = "archive.json", "spool", "reports"
 FORMAT = 1

@@ -4,17 +4,16 @@ A segment is deleted after every file that it belongs in is durable; killed in b
 reports are united with the files again, which changes nothing.
 """
 
-from __future__ import annotations
-
 import os
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-from aggregator.archive.columns import DAY_S, partition, unite, without
+from aggregator.archive.columns import DAY_S, Reports, partition, unite, without
 from aggregator.archive.directory import REPORTS, SPOOL, read_about
 from aggregator.archive.parquet import erase_from, merge_into
 from aggregator.archive.releases import erase_releases, put_releases
-from aggregator.archive.spool import DAMAGED, OPEN, SEALED, take_lock
+from aggregator.archive.spool import DAMAGED, OPEN, SEALED, IsCommitted, take_lock
 from aggregator.archive.spool_record import (
     RecordError,
     decode_record,
@@ -22,17 +21,10 @@ from aggregator.archive.spool_record import (
     find_records,
     releases_of,
 )
+from aggregator.counting.records import KeptSums
 from aggregator.errors import StoreError
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.protocol.utc import utc
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterator, Mapping
-    from pathlib import Path
-
-    from aggregator.archive.columns import Reports
-    from aggregator.archive.spool import IsCommitted
-    from aggregator.counting.records import KeptSums
 
 ROUND_BYTES = 16 << 20  # of segments that are brought into files together
 
@@ -51,7 +43,7 @@ class Compacted:
     files: int = 0
     releases: int = 0
 
-    def __add__(self, other: Compacted) -> Compacted:
+    def __add__(self, other: "Compacted") -> "Compacted":
         """Return both together."""
         return Compacted(
             self.reports + other.reports,

@@ -4,12 +4,12 @@ A file is sorted by device, stream and slot, so new reports are united with it r
 group: what memory that takes does not grow with the file.
 """
 
-from __future__ import annotations
-
 import os
 from bisect import bisect_left
+from collections.abc import Container, Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -19,10 +19,6 @@ from aggregator.archive.columns import TYPES, Reports, United, make_reports, uni
 from aggregator.archive.directory import put_in_place
 from aggregator.archive.spool import MODE, sync_directory
 from aggregator.errors import StoreError
-
-if TYPE_CHECKING:
-    from collections.abc import Container, Iterator
-    from pathlib import Path
 
 ROW_GROUP = 1 << 18
 _KINDS = {name: pa.from_numpy_dtype(kind) for name, kind in TYPES.items()}

@@ -3,10 +3,9 @@
 A release is one per device, stream and begin of its period, so the same part twice changes nothing.
 """
 
-from __future__ import annotations
-
+from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -17,10 +16,6 @@ from aggregator.archive.parquet import damaged, make_durable
 from aggregator.archive.spool import sync_directory
 from aggregator.counting.records import KeptSums
 from edge_ldp.protocol.utc import utc
-
-if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Sequence
-    from pathlib import Path
 
 RELEASES = "releases"
 _SCHEMA = pa.schema(

@@ -6,13 +6,12 @@ whether the last one was: nothing is missing, and nothing is kept that was not c
 several workers has a spool of its own, in a directory of its name.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import time
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from aggregator.archive.spool_record import (
     Doubt,
@@ -22,16 +21,11 @@ from aggregator.archive.spool_record import (
     find_records,
     first_of,
 )
+from aggregator.counting.frames import CountedFrames
+from aggregator.counting.records import KeptSums
 from aggregator.errors import StoreError, StoreHeldError
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
-    from aggregator.counting.frames import CountedFrames
-    from aggregator.counting.records import KeptSums
-
-    IsCommitted = Callable[[Doubt], bool]
+IsCommitted = Callable[[Doubt], bool]
 
 SEGMENT_BYTES = 16 << 20
 OPEN, SEALED = ".open", ".spool"
@@ -55,7 +49,7 @@ class Spool:
     @classmethod
     def open(
         cls, place: Path, is_committed: IsCommitted, *, segment_bytes: int = SEGMENT_BYTES
-    ) -> Spool:
+    ) -> "Spool":
         """Return the spool in a directory, made if there is none; raises StoreError.
 
         What a crash left is resolved by `is_committed`, so the store must not have changed since.

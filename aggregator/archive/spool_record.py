@@ -9,28 +9,21 @@ body is u32 NO_FRAMES, u32 bytes of a body as above (0: no reports), u32 release
 for each release u8 bytes of the device's name, u32 group, u16 bytes, the name, the frame; the id.
 """
 
-from __future__ import annotations
-
 import struct
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from aggregator.archive.columns import TYPES, make_reports
+from aggregator.archive.columns import TYPES, Reports, make_reports
 from aggregator.counting.frames import BATCH, EPOCH, SERIES, STREAM, CountedFrames
 from aggregator.counting.period_sums import read_sums
+from aggregator.counting.records import KeptSums
 from aggregator.errors import AggregatorError
 from edge_ldp.device.errors import WireError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from aggregator.archive.columns import Reports
-    from aggregator.counting.records import KeptSums
 
 MAGIC = b"EAS4"
 WITH_SUMS = b"EAS5"

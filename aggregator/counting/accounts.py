@@ -4,18 +4,11 @@ Created = counted + rejected + expired + pending, at every moment. Source: docs/
 The aggregator.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from aggregator.counting.seen_batches import Outcome, close_gaps
+from aggregator.counting.records import Record
+from aggregator.counting.seen_batches import ArrivedBatch, DeviceState, Outcome, close_gaps
+from edge_ldp.protocol.messages import StreamStatus
 
 SLACK_S = 2 * 86_400
-
-if TYPE_CHECKING:
-    from aggregator.counting.records import Record
-    from aggregator.counting.seen_batches import ArrivedBatch, DeviceState
-    from edge_ldp.protocol.messages import StreamStatus
 
 
 def is_plausible(status: StreamStatus, slot_seconds: int, now_s: float) -> bool:

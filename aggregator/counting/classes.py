@@ -7,21 +7,15 @@ of 2^(1/16) of that chance: within one, homes weigh alike to ± 2.2 %. Class 0: 
 that never did, or before it was kept; these count as of one class.
 """
 
-from __future__ import annotations
-
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from math import ceil, log2
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from fractions import Fraction
-
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 UNTOLD = 0
 STEPS = 16  # classes from a chance to its half
@@ -101,7 +95,7 @@ class Weights:
         self.differ = bool((abs(self._each - 1) > _ROUNDING).any())
 
     @property
-    def of_parts(self) -> Weights:
+    def of_parts(self) -> "Weights":
         """Those of reports in a part of the time, as an hour: by class alone, where it is told.
 
         A group that slept at other hours must not count in this one for all that it was there.

@@ -6,27 +6,18 @@ under keys from 256. A frame is taken or refused whole. Source: docs/design.md, 
 aggregator, The central mode.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import blake2s
-from typing import TYPE_CHECKING
 
-from aggregator.counting.records import ReleasedArrival
-from aggregator.counting.refusals import Reason
+from aggregator.counting.records import Changes, Key, Known, ReleasedArrival
+from aggregator.counting.refusals import Reason, Rules
 from aggregator.counting.seen_batches import DIGEST_BYTES, ArrivedBatch
 from aggregator.counting.settlement import NO_STREAM, Settlement
 from edge_ldp.continual import Shape
 from edge_ldp.device.errors import ParameterError
-from edge_ldp.protocol.released import FIRST_KEY, ReleasedFrame, decode_released
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from aggregator.counting.records import Changes, Key, Known
-    from aggregator.counting.refusals import Rules
-    from edge_ldp.protocol.messages import Status
-    from edge_ldp.protocol.released import PublicDesign
+from edge_ldp.protocol.messages import Status
+from edge_ldp.protocol.released import FIRST_KEY, PublicDesign, ReleasedFrame, decode_released
 
 
 def read_released(device: str, payload: bytes) -> ReleasedArrival:

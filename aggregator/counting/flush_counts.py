@@ -8,31 +8,22 @@ the sum is the same in whatever order batches come. A fleet total is mean × dev
 (docs/design.md, Estimation).
 """
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from functools import lru_cache
 from math import ceil
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from aggregator.counting.classes import UNTOLD, slots_a_report
-from aggregator.counting.frames import EPOCH, STREAM
+from aggregator.counting.frames import EPOCH, STREAM, CountedFrames
+from aggregator.counting.records import Cell, PresenceKey
+from aggregator.counting.refusals import StreamRules
 from aggregator.counting.reporters import reporters_of
-from aggregator.counting.tally import Tally, count_columns
+from aggregator.counting.tally import Part, Sparse, Tally, count_columns
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
-
-    from aggregator.counting.frames import CountedFrames
-    from aggregator.counting.records import Cell, PresenceKey
-    from aggregator.counting.refusals import StreamRules
-    from aggregator.counting.tally import Part, Sparse
-
-    Ints = NDArray[np.int64]
-    Whose = tuple[int, int]  # group and class
+Ints = NDArray[np.int64]
+Whose = tuple[int, int]  # group and class
 
 Presence = dict[tuple[int, int], int]  # (bucket, place): slots
 PLACE_BITS = 31

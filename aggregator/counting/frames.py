@@ -1,24 +1,19 @@
 """Frames of reports as columns, as one flush brings them; one by one they are `Arrival`s."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2s
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from aggregator.counting.seen_batches import DIGEST_BYTES
 from edge_ldp.device.frame import Header
 from edge_ldp.vectorized.frames import decode_columns
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from numpy.typing import NDArray
-
-    Ints = NDArray[np.int64]
+Ints = NDArray[np.int64]
 
 STREAM, BATCH, EPOCH, FIRST_SLOT, COUNT, SERIES, TAG = range(len(Header._fields))
 _STREAM_BITS = 8
@@ -57,7 +52,7 @@ class FrameBatch:
         self.begins = self.ends - self.counts
 
     @classmethod
-    def of(cls, arrivals: Iterable[Arrival]) -> FrameBatch:
+    def of(cls, arrivals: Iterable[Arrival]) -> "FrameBatch":
         """Return the same as columns."""
         found = [*arrivals]
         nothing = [np.zeros(0, np.int64)]
@@ -71,7 +66,7 @@ class FrameBatch:
         )
 
     @classmethod
-    def read(cls, messages: Sequence[tuple[str, bytes]]) -> tuple[FrameBatch, list[bool]]:
+    def read(cls, messages: Sequence[tuple[str, bytes]]) -> "tuple[FrameBatch, list[bool]]":
         """Return the frames among the payloads of devices, and which of the payloads are some."""
         whole, *columns = decode_columns([payload for _, payload in messages])
         if not whole.all():
@@ -118,7 +113,7 @@ class FrameBatch:
         lasts: Ints = self.slots[self.ends - 1]
         return lasts
 
-    def merged(self, other: FrameBatch, places: Sequence[int]) -> FrameBatch:
+    def merged(self, other: "FrameBatch", places: Sequence[int]) -> "FrameBatch":
         """Return these and the others by their places, equal ones in this order."""
         heads = np.concatenate([self.heads, other.heads], axis=1)
         slots, codes = (
@@ -128,7 +123,7 @@ class FrameBatch:
         both = FrameBatch(*named, [*self.digests, *other.digests], heads, slots, codes)
         return both.some(np.argsort(places, kind="stable"))
 
-    def some(self, places: Ints) -> FrameBatch:
+    def some(self, places: Ints) -> "FrameBatch":
         """Return those at the places, each at most once, in that order."""
         if np.array_equal(places, np.arange(len(self))):
             return self
@@ -144,7 +139,7 @@ class FrameBatch:
             self.codes[reports],
         )
 
-    def ordered(self) -> FrameBatch:
+    def ordered(self) -> "FrameBatch":
         """Return them as they are settled: of a device by number, and from series to series."""
         stream, batch, _, first, _, series, _ = self.heads
         return self.some(np.lexsort((batch, np.where(series > 0, first, 0), stream, self.owner)))
@@ -166,13 +161,13 @@ class CountedFrames:
     classes: Ints
 
     @classmethod
-    def of(cls, given: Iterable[tuple[Arrival, int, int]] = ()) -> CountedFrames:
+    def of(cls, given: Iterable[tuple[Arrival, int, int]] = ()) -> "CountedFrames":
         """Return the same as columns."""
         found = [*given]
         whose = np.array([rest for _, *rest in found], np.int64).reshape(-1, 2)
         return cls(FrameBatch.of(one for one, _, _ in found), *whose.T)
 
-    def some(self, places: Ints) -> CountedFrames:
+    def some(self, places: Ints) -> "CountedFrames":
         """Return those at the places, each at most once, in that order."""
         return CountedFrames(self.frames.some(places), self.groups[places], self.classes[places])
 

@@ -6,17 +6,13 @@ is what its counts belong to from then on; what was counted before stays where i
 what it counts is kept apart until it is released.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from aggregator.errors import MemberError
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.protocol.messages import check_name
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,27 +5,18 @@ stream no two periods overlap, in whatever layouts: a slot's value is in one sum
 taken or refused whole. Source: docs/design.md, Messages, The aggregator; docs/faults.md, REP-15.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2s
-from typing import TYPE_CHECKING
 
 from aggregator.counting.period_totals import layout_of, report_of
-from aggregator.counting.records import KeptSums, Member
-from aggregator.counting.refusals import Reason
+from aggregator.counting.records import Changes, KeptSums, Key, Known, Member
+from aggregator.counting.refusals import Reason, Rules
 from aggregator.counting.seen_batches import DIGEST_BYTES, ArrivedBatch
 from aggregator.counting.settlement import NO_STREAM, Settlement
-from edge_ldp.device.sums_frame import decode_sums
+from edge_ldp.device.sums_frame import SumsFrame, decode_sums
 from edge_ldp.protocol.released import FIRST_SUMS_KEY
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from aggregator.counting.records import Changes, Key, Known
-    from aggregator.counting.refusals import Rules
-    from edge_ldp.device.sums_frame import SumsFrame
 
 MOST_SPANS = 4096  # of R in b: noise beyond it, such as 4,096 slots at ε 1 need, only spoils
 

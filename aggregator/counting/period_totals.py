@@ -4,22 +4,16 @@ A fleet's year is a few hundred of these, whatever the homes. Folding and varian
 `edge_ldp.period_sums.estimate`, in fixed point. Source: docs/methods.md, Period sums.
 """
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple
 
-from edge_ldp.device.sums_frame import decode_sums
+from aggregator.counting.records import KeptSums
+from edge_ldp.device.sums_frame import SumsFrame, decode_sums
 from edge_ldp.errors import RowError
 from edge_ldp.period_sums.estimate import PeriodReport, folded
 from edge_ldp.period_sums.law import reach
 from edge_ldp.period_sums.layout import PeriodLayout
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from aggregator.counting.records import KeptSums
-    from edge_ldp.device.sums_frame import SumsFrame
 
 FIXED = 1 << 20  # parts of one unit · slot
 
@@ -60,7 +54,7 @@ class PeriodTotal(NamedTuple):
     cells: tuple[CellTotal, ...]
 
     @classmethod
-    def of(cls, frame: SumsFrame) -> PeriodTotal:
+    def of(cls, frame: SumsFrame) -> "PeriodTotal":
         """Return one home's."""
         beyond = 2 * reach(frame.block) * frame.scale
         cells = []
@@ -71,7 +65,7 @@ class PeriodTotal(NamedTuple):
             cells.append(CellTotal(1, n, total, round(variance), n * frame.span + beyond))
         return cls(1, tuple(one if one.slots else CellTotal() for one in cells))
 
-    def plus(self, other: PeriodTotal) -> PeriodTotal:
+    def plus(self, other: "PeriodTotal") -> "PeriodTotal":
         """Return both together, of one layout."""
         pairs = zip(self.cells, other.cells, strict=True)
         return PeriodTotal(self.homes + other.homes, tuple(map(pooled, pairs)))

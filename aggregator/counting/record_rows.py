@@ -6,8 +6,6 @@ long as all else of settling. A row is device and stream, then the fields of the
 of the record. Blobs are little-endian; as one blob: `aggregator.store.packed_records`.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -39,7 +37,7 @@ class RecordRows(Mapping[Key, Record]):
         self.rows = rows
 
     @classmethod
-    def of(cls, records: Mapping[Key, Record]) -> RecordRows:
+    def of(cls, records: Mapping[Key, Record]) -> "RecordRows":
         """Return the same."""
         return records if isinstance(records, RecordRows) else cls(records)
 

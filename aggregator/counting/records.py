@@ -1,19 +1,14 @@
 """What the aggregator keeps of a device and stream, and what one flush changes: plain values."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from aggregator.counting.frames import CountedFrames
-from aggregator.counting.seen_batches import DeviceState
-
-if TYPE_CHECKING:
-    from aggregator.counting.seen_batches import Gap
-    from aggregator.counting.tally import Tally
-    from edge_ldp.protocol.messages import Status
-    from edge_ldp.protocol.released import ReleasedFrame
+from aggregator.counting.seen_batches import DeviceState, Gap
+from aggregator.counting.tally import Tally
+from edge_ldp.protocol.messages import Status
+from edge_ldp.protocol.released import ReleasedFrame
 
 Key = tuple[str, int]  # device, stream
 Cell = tuple[int, int, int, int, int]  # stream, epoch, group, class, bucket

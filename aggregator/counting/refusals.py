@@ -10,30 +10,20 @@ Source: docs/faults.md, REP-01..03, REP-06..08, REP-13, PLN-18, NET-27; docs/des
 aggregator.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from aggregator.counting.code_sets import watch_of
-from aggregator.counting.frames import FIRST_SLOT, TAG
-from edge_ldp.protocol.plan import AHEAD_S
+from aggregator.counting.code_sets import Watch, watch_of
+from aggregator.counting.frames import FIRST_SLOT, TAG, FrameBatch
+from aggregator.counting.records import Member
+from edge_ldp.protocol.plan import AHEAD_S, Plan
 
-if TYPE_CHECKING:
-    from collections.abc import Set as AbstractSet
-
-    from numpy.typing import NDArray
-
-    from aggregator.counting.code_sets import Watch
-    from aggregator.counting.frames import FrameBatch
-    from aggregator.counting.records import Member
-    from edge_ldp.protocol.plan import Plan
-
-    Ints = NDArray[np.int64]
+Ints = NDArray[np.int64]
 
 
 MARK_RATE = 1e-4  # probability that any honest device is ever marked
@@ -138,7 +128,7 @@ class Rules:
         devices = self.max_devices if self.devices is None else len(self.devices)
         return max(1, devices) * max(1, len(self.streams)) * LAWS
 
-    def retiring(self, streams: AbstractSet[int]) -> Rules:
+    def retiring(self, streams: AbstractSet[int]) -> "Rules":
         """Return the rules where no plan of these streams is good: their reports are `plan`."""
         none: dict[int, Codes] = {}
         known = self.streams.keys() & streams

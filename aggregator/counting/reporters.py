@@ -11,23 +11,17 @@ A set is two bytes, how many hashes of streams and of surveys follow, and these 
 rising); after a count of ENOUGH there are none. Nobody at all is b"".
 """
 
-from __future__ import annotations
-
 import struct
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from hashlib import sha256
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from edge_ldp.errors import RowError
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    Ints = NDArray[np.int64]
+Ints = NDArray[np.int64]
 
 ENOUGH = 64  # a crowd that need not be counted further
 NOBODY = b""

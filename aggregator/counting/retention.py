@@ -7,13 +7,9 @@ yet in a span. Only closed buckets are: no report is counted in them any more (d
 aggregator).
 """
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from typing import NamedTuple, Protocol
 
 HOUR_S, DAY_S = 3600, 86_400
 CLOCKS_S = HOUR_S  # another worker's clock may be behind ours by less

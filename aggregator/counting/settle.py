@@ -6,35 +6,25 @@ records, a flush that is repeated after a crash changes nothing twice. Source: d
 aggregator.
 """
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from aggregator.counting.accounts import is_plausible
 from aggregator.counting.classes import UNTOLD, class_of
 from aggregator.counting.flush_counts import Counting
-from aggregator.counting.frames import CountedFrames
-from aggregator.counting.records import Changes, HeldCounts, Member
-from aggregator.counting.refusals import Reason, judge_all
+from aggregator.counting.frames import CountedFrames, FrameBatch
+from aggregator.counting.records import Again, Changes, HeldCounts, Key, Known, Marked, Member
+from aggregator.counting.refusals import Reason, Rules, judge_all
 from aggregator.counting.seen_batches import ArrivedBatch
 from aggregator.counting.settlement import NO_STREAM, Settlement
 from aggregator.counting.watching import look_at
+from edge_ldp.protocol.messages import Status
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
-
-    from aggregator.counting.frames import FrameBatch
-    from aggregator.counting.records import Again, Key, Known, Marked
-    from aggregator.counting.refusals import Rules
-    from edge_ldp.protocol.messages import Status
-
-    Ints = NDArray[np.int64]
+Ints = NDArray[np.int64]
 
 _PLAIN = Member()
 NONE: Mapping[Key, Again] = MappingProxyType({})

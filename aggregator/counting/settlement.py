@@ -5,24 +5,16 @@ counting means is not in here: `settle` adds up codes, `curated` keeps values.
 Source: docs/design.md, The aggregator.
 """
 
-from __future__ import annotations
-
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from aggregator.counting.accounts import account, with_status
-from aggregator.counting.record_rows import RecordRows, follow
-from aggregator.counting.records import Record
-from aggregator.counting.seen_batches import Outcome, is_settled, place
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from aggregator.counting.record_rows import Row
-    from aggregator.counting.records import Again, Changes, Key, Known
-    from aggregator.counting.refusals import Reason, Rules
-    from aggregator.counting.seen_batches import ArrivedBatch, Placed
-    from edge_ldp.protocol.messages import StreamStatus
+from aggregator.counting.record_rows import RecordRows, Row, follow
+from aggregator.counting.records import Again, Changes, Key, Known, Record
+from aggregator.counting.refusals import Reason, Rules
+from aggregator.counting.seen_batches import ArrivedBatch, Outcome, Placed, is_settled, place
+from edge_ldp.protocol.messages import StreamStatus
 
 NO_STREAM = -1  # where a refusal has no stream that can be believed
 _NEVER_HEARD = Record()

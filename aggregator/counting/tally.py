@@ -7,25 +7,19 @@ Messages); reports of one mechanism have one likelihood, whatever their epoch, s
 up. Source: docs/design.md, Estimation.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from aggregator.counting.classes import CLASS_BITS, unweighted
+from aggregator.counting.classes import CLASS_BITS, Weights, unweighted
+from edge_ldp import Mechanism
 from edge_ldp.errors import CountsError
+from edge_ldp.protocol.plan import Plan
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from aggregator.counting.classes import Weights
-    from edge_ldp import Mechanism
-    from edge_ldp.protocol.plan import Plan
-
-    Ints = NDArray[np.int64]
+Ints = NDArray[np.int64]
 
 Part = tuple[int, int, int, int]  # stream, epoch, group, class
 CODE_BITS = 16
@@ -180,7 +174,7 @@ class CountRows:
         if not len(self.whose):
             object.__setattr__(self, "whose", np.zeros(len(self.code), np.int64))
 
-    def some(self, chosen: NDArray[np.bool_] | Ints) -> CountRows:
+    def some(self, chosen: NDArray[np.bool_] | Ints) -> "CountRows":
         """Return some of the rows, without who reported."""
         epoch, bucket, code, count, whose = (
             one[chosen] for one in (self.epoch, self.bucket, self.code, self.count, self.whose)

@@ -18,30 +18,21 @@ The aggregator; docs/poisoning.md; Misra, Gries 1982; whole frames at once: Agar
 2012 (mergeable summaries).
 """
 
-from __future__ import annotations
-
 import struct
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from aggregator.counting.records import Marked
-from aggregator.counting.refusals import MARK_RATE
+from aggregator.counting.code_sets import Watch
+from aggregator.counting.frames import FrameBatch
+from aggregator.counting.records import Key, Marked, WatchKey
+from aggregator.counting.refusals import MARK_RATE, StreamRules
 from edge_ldp.errors import CountsError
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import ArrayLike, NDArray
-
-    from aggregator.counting.code_sets import Watch
-    from aggregator.counting.frames import FrameBatch
-    from aggregator.counting.records import Key, WatchKey
-    from aggregator.counting.refusals import StreamRules
-
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 KEPT = 16  # single codes counted at a time
 FIRST_LOOK = 16  # reports; no look earlier, the next ones when they have doubled

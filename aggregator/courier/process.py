@@ -6,13 +6,10 @@ It ends with the wire or the link, whichever is first, and by no signal that sto
 which still has acknowledgements to send then.
 """
 
-from __future__ import annotations
-
 import asyncio
 import signal
 import socket
 import sys
-from typing import TYPE_CHECKING
 
 from aggregator.courier.wire import (
     ORDERS,
@@ -24,18 +21,15 @@ from aggregator.courier.wire import (
     Lost,
     Open,
     Opened,
+    Order,
     Publish,
     Refused,
     Subscribe,
     Wire,
     patience_s,
 )
-from edge_ldp.service.mqtt import LinkLostError, Message, RefusedError, TooBigError, open_link
-
-if TYPE_CHECKING:
-    from aggregator.courier.wire import Order
-    from edge_ldp.service.broker import Broker
-    from edge_ldp.service.mqtt import Link
+from edge_ldp.service.broker import Broker
+from edge_ldp.service.mqtt import Link, LinkLostError, Message, RefusedError, TooBigError, open_link
 
 AT_ONCE = 500  # messages in a frame, at most
 

@@ -1,18 +1,11 @@
 """What a broker retains, read without our session: its backlog would stand in the way."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from edge_ldp.service.mqtt import RefusedError, open_link
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from edge_ldp.service.mqtt import Broker
+from edge_ldp.service.mqtt import Broker, RefusedError, open_link
 
 RETAINED_WAIT_S = 1.0
 _log = logging.getLogger(__name__)

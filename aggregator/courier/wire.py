@@ -4,19 +4,15 @@ Orders go down, from the aggregator to the courier; news come up. `number`s pair
 answer. Nobody else is on the sockets, which have no name.
 """
 
-from __future__ import annotations
-
 import asyncio
+import socket
 import struct
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from msgspec import Struct
 from msgspec.msgpack import Decoder, Encoder
 
 from edge_ldp.service.broker import Broker
-
-if TYPE_CHECKING:
-    import socket
 
 START_S = 10.0  # a busy machine may take so long to start a process
 _LENGTH = struct.Struct("<I")
@@ -117,7 +113,7 @@ class Wire:
         self._encoder = Encoder()
 
     @classmethod
-    async def on(cls, sock: socket.socket) -> Wire:
+    async def on(cls, sock: socket.socket) -> "Wire":
         """Return the wire on a connected socket, which it owns from now on."""
         return cls(*await asyncio.open_connection(sock=sock))
 

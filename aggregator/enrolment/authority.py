@@ -1,7 +1,5 @@
 """A fleet's own certificate authority, and its broker's certificate (extra `sign`)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address

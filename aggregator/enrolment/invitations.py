@@ -1,21 +1,15 @@
 """What is invited: a device's way into the fleet of a configuration."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict
 from io import BytesIO
-from typing import TYPE_CHECKING, Literal
+from pathlib import Path
+from typing import Literal
 
-from aggregator.config import ConfigError
+from aggregator.config import AggregatorConfig, ConfigError, DevicesTable
+from aggregator.config.streams import HomeSums
 from aggregator.enrolment.logins import write_secret
 from edge_ldp.protocol.invitation import Invitation, InvitedBroker, InvitedStream, InvitedSums
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from aggregator.config import AggregatorConfig, DevicesTable
-    from aggregator.config.streams import HomeSums
 
 ENDING = ".invitation"
 MOST_IN_QR = 2953

@@ -4,22 +4,17 @@ A line is `name:$7$iterations$salt$hash` (PBKDF2 with SHA-512, both base64), as 
 writes it. Passwords are made here, of 144 random bits, so iterations add nothing to them.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import signal
 import tempfile
 from base64 import b64encode, urlsafe_b64encode
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from hashlib import pbkdf2_hmac
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from aggregator.config import ConfigError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 PASSWORD_BYTES = 18
 ITERATIONS = 101  # mosquitto_passwd's own

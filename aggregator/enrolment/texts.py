@@ -1,7 +1,5 @@
 """The files of a new fleet, as texts that belong together: aggregator.toml and the broker's."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 

@@ -5,22 +5,18 @@ role, an operator's in files of before there were any. A token is 256 bits of th
 randomness, so a plain hash of it tells nothing.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import hmac
 import json
 import os
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 from aggregator.config import ConfigError
 from aggregator.enrolment.logins import write_secret
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}")
 PREFIX = "ldp_"

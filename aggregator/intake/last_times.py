@@ -1,11 +1,6 @@
 """When things last happened at this worker: a report came, a receipt went out, the link came."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from edge_ldp.service.clock import Clock
+from edge_ldp.service.clock import Clock
 
 OUTRUN = "outrun"  # a batch was refused that is numbered above its slots
 

@@ -7,13 +7,8 @@ the device are refused unread until the interval is over. Refused so, nothing is
 device keeps its batches and sends them again. Source: docs/faults.md, REP-09.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from collections.abc import Set as AbstractSet
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 
 COUNTERS = 1024
 

@@ -1,13 +1,9 @@
 """When each device's next receipt is due: at once, after a gap has had time to close, or lazily."""
 
-from __future__ import annotations
-
 import heapq
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from aggregator.counting.records import Changes
+from aggregator.counting.records import Changes
 
 GAP_DELAY_S = 1.0  # what was only reordered has arrived by then
 
@@ -21,7 +17,7 @@ class Delays:
     settled_s: float
 
     @classmethod
-    def of(cls, interval_s: float, *, shared: bool) -> Delays:
+    def of(cls, interval_s: float, *, shared: bool) -> "Delays":
         """Return the delays for a lazy interval; `shared`: workers share the reports of a device.
 
         Then what a status tells of is soon committed by another worker.

@@ -6,28 +6,20 @@ one means: read again, then judge (`covers`). `refresh` is also how plans that a
 command stored take effect.
 """
 
-from __future__ import annotations
-
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
+from aggregator.config import StreamTable
 from aggregator.config.streams import DAY_S
 from aggregator.counting.classes import Weights
+from aggregator.counting.frames import FrameBatch
 from aggregator.counting.refusals import Codes, StreamRules, allowed_codes, dated
 from aggregator.errors import StoreError
 from aggregator.plans.revision import RecentCounts, Revision, read_revision
-from aggregator.store.contract import LAST_BUCKET, stored_plan
+from aggregator.plans.signing import PlanSeal
+from aggregator.store.contract import LAST_BUCKET, PlanRow, Reader, RevisionRow, Store, stored_plan
 from edge_ldp.errors import CountsError
 from edge_ldp.protocol.plan import Plan, plan_tag
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from aggregator.config import StreamTable
-    from aggregator.counting.frames import FrameBatch
-    from aggregator.plans.signing import PlanSeal
-    from aggregator.store.contract import PlanRow, Reader, RevisionRow, Store
 
 Plans = Mapping[int, Plan]  # by epoch
 

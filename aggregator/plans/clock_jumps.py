@@ -8,15 +8,10 @@ come again. So is it where the clock stands behind what was committed: if it goe
 it was ahead then. Source: docs/faults.md, AGG-16, PLN-18.
 """
 
-from __future__ import annotations
-
 import logging
-from typing import TYPE_CHECKING
 
+from edge_ldp.service.clock import Clock
 from edge_ldp.service.health import DEGRADED, OK
-
-if TYPE_CHECKING:
-    from edge_ldp.service.clock import Clock
 
 BELIEVE_S = 3600
 JITTER_S = 1.0  # real: between two looks at the machine's clocks a process may be set aside

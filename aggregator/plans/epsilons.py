@@ -3,16 +3,12 @@
 Nothing is written for it: plans say it themselves. docs/faults.md, AGG-35.
 """
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from itertools import pairwise
 from math import log
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from edge_ldp.protocol.plan import Plan
+from edge_ldp.protocol.plan import Plan
 
 
 class EpsilonChange(NamedTuple):

@@ -1,13 +1,9 @@
 """Which commands issue a plan of a stream, as the log of what operators changed has them."""
 
-from __future__ import annotations
-
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from aggregator.config import AggregatorConfig, StreamTable
-    from aggregator.store.rows import AuditRow
+from aggregator.config import AggregatorConfig, StreamTable
+from aggregator.store.rows import AuditRow
 
 MOST_S = 60  # between an order and its plan: the proof, and what is asked back
 VERBS = {"publish": "published by", "repair": "issued anew by"}

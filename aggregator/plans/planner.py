@@ -6,26 +6,26 @@ surveys with it; devices are not sent from θ to θ by noise, but only when it i
 plan that is issued carries the digest of what was proved of it (`edge_ldp.certify`).
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterable
 from dataclasses import fields, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
+from aggregator.config import StreamTable
 from aggregator.counting.refusals import latest
+from edge_ldp import Mechanism
 from edge_ldp.device.errors import ParameterError
+from edge_ldp.estimate import Density
 from edge_ldp.protocol.plan import Plan, last_epoch, parse_plan
-from edge_ldp.protocol.plan_bounds import DAY_S, PlanBounds, PlanRequest, loosened, misshape
+from edge_ldp.protocol.plan_bounds import (
+    DAY_S,
+    Misshape,
+    PlanBounds,
+    PlanRequest,
+    loosened,
+    misshape,
+)
 from edge_ldp.ratio import floor_ratio
 from edge_ldp.threshold.published import Cost, choose_threshold, prune
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from aggregator.config import StreamTable
-    from edge_ldp import Mechanism
-    from edge_ldp.estimate import Density
-    from edge_ldp.protocol.plan_bounds import Misshape
 
 VALID_S = 180 * 86_400  # a plan is renewed when half of this is over
 ALL = (1 << 16, 1 << 16)

@@ -6,39 +6,29 @@ the same counts give the same revision and the same plan. Sources: docs/design.m
 The aggregator, docs/methods.md, Densities, Poisoned reports.
 """
 
-from __future__ import annotations
-
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from aggregator.counting.classes import effect_of, effective, unweighted
-from aggregator.counting.tally import exact_sum, merge_epochs
+from aggregator.config import StreamTable
+from aggregator.counting.classes import Weights, effect_of, effective, unweighted
+from aggregator.counting.tally import CountRows, exact_sum, merge_epochs
 from aggregator.plans import planner
 from aggregator.plans.screen import Screened, screened, seeded
+from edge_ldp import Mechanism
 from edge_ldp.errors import CountsError, NoReportsError
 from edge_ldp.estimate import ems
-from edge_ldp.protocol.plan import is_survey
+from edge_ldp.protocol.plan import Plan, is_survey
 from edge_ldp.sums import Question
 from edge_ldp.sums.forecast import SHARES
 from edge_ldp.sums.text import effect_text
-from edge_ldp.threshold.choice import Aim, outlook
+from edge_ldp.threshold.choice import Aim, Choice, Outlook, outlook
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
-
-    from aggregator.config import StreamTable
-    from aggregator.counting.classes import Weights
-    from aggregator.counting.tally import CountRows
-    from edge_ldp import Mechanism
-    from edge_ldp.protocol.plan import Plan
-    from edge_ldp.threshold.choice import Choice, Outlook
-
-    Kept = dict[Mechanism, NDArray[np.float64]]
+Kept = dict[Mechanism, NDArray[np.float64]]
 
 SHARE_DEN = 1 << 16
 DAY_S = 86_400

@@ -9,16 +9,11 @@ a store that is about to go. Times are real seconds that never step.
 Source: docs/faults.md, NET-27; docs/adr/0031-one-aggregator.md.
 """
 
-from __future__ import annotations
-
 from collections import deque
-from typing import TYPE_CHECKING
 
 from aggregator.errors import RivalError
+from edge_ldp.protocol.presence import Presence
 from edge_ldp.service.health import DEGRADED, OK
-
-if TYPE_CHECKING:
-    from edge_ldp.protocol.presence import Presence
 
 TIMES, WITHIN_S = 3, 60.0  # links that broke off, as they do when two have one client id
 NEW_S = 60.0  # from the first link on

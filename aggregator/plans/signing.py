@@ -1,20 +1,13 @@
 """How plans leave: as they are, or signed by the key that the configuration names."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from aggregator.config import ConfigError
+from aggregator.config import AggregatorConfig, ConfigError
 from edge_ldp.device.errors import EdgeLdpError
 from edge_ldp.extras import pip_install
 from edge_ldp.protocol.plan import parse_plan
-from edge_ldp.protocol.signing import plan_bytes
-
-if TYPE_CHECKING:
-    from aggregator.config import AggregatorConfig
-    from edge_ldp.protocol.signing import Keyring, Signer
+from edge_ldp.protocol.signing import Keyring, Signer, plan_bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,16 +1,15 @@
 """Counts of the archive against counts of the store: equal to the bit, or which cells are not."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2s
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from aggregator.counting.period_totals import totals_of
-from aggregator.counting.records import UNNAMED
-from aggregator.counting.retention import GONE, SUMMED
+from aggregator.counting.period_totals import PeriodTotal, TotalKey, totals_of
+from aggregator.counting.records import UNNAMED, KeptSums
+from aggregator.counting.retention import GONE, SUMMED, RolledUp
 from aggregator.counting.tally import (
     CODE_BITS,
     CountRows,
@@ -20,18 +19,9 @@ from aggregator.counting.tally import (
     dense,
     merge,
 )
+from aggregator.store.rows import HeldRow
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from aggregator.counting.period_totals import PeriodTotal, TotalKey
-    from aggregator.counting.records import KeptSums
-    from aggregator.counting.retention import RolledUp
-    from aggregator.store.rows import HeldRow
-
-    Ints = NDArray[np.int64]
+Ints = NDArray[np.int64]
 
 _NONE = Sparse(np.zeros(0, np.int64), np.zeros(0, np.int64))
 

@@ -1,35 +1,27 @@
 """Counting the archive's reports anew, on whichever engine: some days, then the next."""
 
-from __future__ import annotations
-
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2s
-from typing import TYPE_CHECKING, Protocol
+from pathlib import Path
+from typing import Protocol
 from zipfile import BadZipFile
 
 import numpy as np
+from numpy.typing import NDArray
 
 from aggregator.archive.directory import REPORTS, put_in_place
 from aggregator.archive.spool import take_lock
 from aggregator.counting.tally import Tally, merge
 from aggregator.replay.comparison import subtract, tally_of_columns
 from aggregator.replay.duckdb_engine import open_duckdb
-from aggregator.replay.statement import COLUMNS
+from aggregator.replay.statement import COLUMNS, Selection
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    from aggregator.replay.statement import Selection
-
-    Ints = NDArray[np.int64]
+Ints = NDArray[np.int64]
 
 WORK = "replay"
 

@@ -1,24 +1,16 @@
 """A stream's density from archived reports, by the estimator that is asked for."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from aggregator.counting.classes import effective
-from aggregator.counting.tally import exact_sum, merge_epochs
+from aggregator.counting.classes import Weights, effective
+from aggregator.counting.tally import CountRows, exact_sum, merge_epochs
 from edge_ldp.errors import NoReportsError
 from edge_ldp.estimate import Density, auto, em, ems
-from edge_ldp.protocol.plan import is_survey
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from aggregator.counting.classes import Weights
-    from aggregator.counting.tally import CountRows
-    from edge_ldp.protocol.plan import Plan
+from edge_ldp.protocol.plan import Plan, is_survey
 
 SEED = 0  # of what halves the reports to choose by: no privacy noise; same counts, same density
 

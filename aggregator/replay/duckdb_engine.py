@@ -1,26 +1,18 @@
 """Counting the archive's files on DuckDB: one machine, one process."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import duckdb
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from aggregator.errors import StoreError
-from aggregator.replay.statement import COLUMNS, DUCKDB
+from aggregator.replay.statement import COLUMNS, DUCKDB, Selection
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    from aggregator.replay.statement import Selection
-
-    Ints = NDArray[np.int64]
+Ints = NDArray[np.int64]
 
 
 class DuckdbEngine:

@@ -6,8 +6,6 @@ in one place, `aggregator.answers.query`, whichever engine made them. Source: do
 Growth.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -1,14 +1,10 @@
 """What a replay tells: JSON with documented keys for machines, plain lines for people."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from aggregator.replay.comparison import Compared
+from aggregator.replay.comparison import Compared
 
 SHOWN = 20
 JSON_KEYS = """\

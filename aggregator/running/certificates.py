@@ -1,15 +1,9 @@
 """Until when the certificates are valid that a fleet stands on: the broker's, its authority's."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
+from aggregator.config.sections import DevicesTable
 from edge_ldp.service.broker import Broker
 from edge_ldp.service.tasks import in_thread
 from edge_ldp.service.tls import shown_until
-
-if TYPE_CHECKING:
-    from aggregator.config.sections import DevicesTable
 
 LOOKS_S = 3600  # between two looks at what devices are shown
 

@@ -1,18 +1,12 @@
 """Who does what only one may do: issues plans, hears statuses, tends the store."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
 
 from aggregator.errors import AggregatorError, StoreHeldError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from aggregator.store.worker import Lock
+from aggregator.store.worker import Lock
 
 PING_S = 1.0
 _log = logging.getLogger(__name__)

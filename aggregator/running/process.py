@@ -1,31 +1,25 @@
 """The service as a process: its store opened, its state told to systemd, ended by a signal."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import os
 import signal
 import time
 from math import inf
-from typing import TYPE_CHECKING
 
-from aggregator.config import read_password
+from aggregator.config import AggregatorConfig, read_password
 from aggregator.errors import StoreAwayError, StoreError
 from aggregator.plans.clock_jumps import steady
 from aggregator.plans.signing import read_seal
 from aggregator.running.service import Service
+from aggregator.store.contract import Session, Store
 from aggregator.store.opening import make_worker, open_session, open_store
 from aggregator.store.rollups import tend
 from aggregator.store.rows import FleetDay
+from aggregator.store.worker import Worker
 from edge_ldp.protocol.utc import utc
+from edge_ldp.service.clock import Clock
 from edge_ldp.service.service_manager import ServiceManager, keep_telling
-
-if TYPE_CHECKING:
-    from aggregator.config import AggregatorConfig
-    from aggregator.store.contract import Session, Store
-    from aggregator.store.worker import Worker
-    from edge_ldp.service.clock import Clock
 
 CANCEL_AGAIN_S = 0.5
 AWAY_S = 2.0

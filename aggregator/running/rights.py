@@ -4,39 +4,29 @@ It knows us by a name of our own, in no group that shares messages; what we send
 retained, and goes to topics of nobody.
 """
 
-from __future__ import annotations
-
 import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
 
+from aggregator.config import AggregatorConfig, StreamTable
 from aggregator.errors import StoreError
 from aggregator.intake.intake import status_topic, topics
 from aggregator.plans.planner import is_ahead
+from aggregator.plans.signing import PlanSeal
 from aggregator.running.service import remedy_for
-from aggregator.store.contract import IDENTITY
+from aggregator.store.contract import IDENTITY, Reader
 from aggregator.store.rows import STOPPED
 from edge_ldp.protocol.messages import topic
-from edge_ldp.protocol.plan import AHEAD_S, parse_plan
+from edge_ldp.protocol.plan import AHEAD_S, Plan, parse_plan
 from edge_ldp.protocol.strict_json import MessageError
 from edge_ldp.protocol.utc import utc
-from edge_ldp.service.broker import LinkLostError, RefusedError
-from edge_ldp.service.mqtt import open_link
+from edge_ldp.service.broker import Broker, LinkLostError, RefusedError
+from edge_ldp.service.clock import Clock
+from edge_ldp.service.mqtt import Link, open_link
 from edge_ldp.service.trial import Finding, own_name, untried
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
-    from collections.abc import Set as AbstractSet
-
-    from aggregator.config import AggregatorConfig, StreamTable
-    from aggregator.plans.signing import PlanSeal
-    from aggregator.store.contract import Reader
-    from edge_ldp.protocol.plan import Plan
-    from edge_ldp.service.broker import Broker
-    from edge_ldp.service.clock import Clock
-    from edge_ldp.service.mqtt import Link
 
 AGAIN_S = 2.0  # a service that runs stores a plan first, and publishes it then
 RUN = "`edge-ldp aggregator run`"

@@ -4,31 +4,24 @@ It disturbs no service that runs, and changes nothing: the store is only read, a
 is asked for is nobody's (`aggregator.running.rights`).
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import time
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from aggregator.config import ClockTable, read_password
+from aggregator.config import AggregatorConfig, ClockTable, read_password
 from aggregator.errors import OldStoreError, StoreError
 from aggregator.plans.signing import read_seal
 from aggregator.running.process import pinned
 from aggregator.running.rights import NOTHING, RUN, Trial, plan_part, read_stored, try_rights
 from aggregator.running.service import make_broker
+from aggregator.store.contract import Reader
 from aggregator.store.opening import open_reader
 from aggregator.store.rows import MOVED, STOPPED, THERE, BeatRow
-from edge_ldp.service.clock import kernel_synchronised
+from edge_ldp.service.clock import Clock, kernel_synchronised
 from edge_ldp.service.trial import Finding, own_name, try_broker, untried
-
-if TYPE_CHECKING:
-    from aggregator.config import AggregatorConfig
-    from aggregator.store.contract import Reader
-    from edge_ldp.service.clock import Clock
 
 WAIT_S = 5.0  # for what a broker retains
 LINKS_S = 5.0  # within that a service has its link, and said so

@@ -7,25 +7,19 @@ restored store is in place where it can be. Plans issued since the backup are ta
 store that is replaced: what is reported under them still counts.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from aggregator.store.contract import stored_plan
+from aggregator.config import AggregatorConfig
+from aggregator.store.contract import PlanRow, Reader, stored_plan
+from aggregator.store.rows import AuditRow
 from aggregator.store.sqlite import backup as sqlite_backup
 from aggregator.store.sqlite.backup import Since
+from edge_ldp.protocol.plan import Plan
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from aggregator.config import AggregatorConfig
-    from aggregator.store.contract import PlanRow, Reader
-    from aggregator.store.rows import AuditRow
-    from edge_ldp.protocol.plan import Plan
-
-    Renewed = Callable[[Plan, int], Plan]  # the same plan under a given epoch, issued now
+Renewed = Callable[[Plan, int], Plan]  # the same plan under a given epoch, issued now
 
 EPOCHS_AHEAD = 1000  # more plans than are issued between a backup and its restoration
 

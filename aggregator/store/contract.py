@@ -4,34 +4,28 @@ A store keeps the dedupe state and the counts together: `update` is one durable 
 pure decision. Every store passes the same contract test (tests/aggregator/store_contract.py).
 """
 
-from __future__ import annotations
-
 import os
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import AbstractContextManager, suppress
+from typing import Any, Protocol
 from uuid import UUID
 
-from aggregator.counting.records import Changes, Known
+from aggregator.counting.records import Changes, Key, Known, Record
 from aggregator.errors import StoreError
 from aggregator.store.flush_ids import flush_id
 from aggregator.store.reader import Reader
-from aggregator.store.rows import LAST_BUCKET, PlanRow, RevisionRow
+from aggregator.store.rows import (
+    LAST_BUCKET,
+    AuditRow,
+    BeatRow,
+    FleetDay,
+    PlanRow,
+    RevisionRow,
+)
 from edge_ldp.protocol.plan import Plan, parse_plan
 from edge_ldp.protocol.strict_json import MessageError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from collections.abc import Set as AbstractSet
-    from contextlib import AbstractContextManager
-
-    from aggregator.counting.records import Key, Record
-    from aggregator.store.rows import (
-        AuditRow,
-        BeatRow,
-        FleetDay,
-    )
 
 __all__ = ["LAST_BUCKET", "PlanRow", "Reader", "RevisionRow"]  # parts of it, made below
 IDENTITY = "store"
@@ -54,7 +48,7 @@ def new_flush() -> UUID:
     return UUID(bytes=flush_id(time.time_ns() // 1_000_000, os.urandom(10)))
 
 
-def identity(store: Store) -> str:
+def identity(store: "Store") -> str:
     """Return the store's own name, 16 hexadecimal digits, made once: plans and receipts carry it.
 
     It moves with the store and lies in its backups. Raises StoreError.

@@ -4,8 +4,6 @@ The day is a function of the id alone: a repetition of a flush, whenever it come
 first attempt may have been written. Source: RFC 9562 §5.7 (UUID version 7).
 """
 
-from __future__ import annotations
-
 DAY_MS = 86_400_000
 DAYS = 7  # that a store keeps apart; the ids of the day a week ago lie with those of today
 _TIME_BITS = 48

@@ -6,26 +6,20 @@ numbers in the place of hundreds of counts, and like these they add up. What fol
 computed one way only, so it is the same to the bit whether the sums were kept or made just now.
 """
 
-from __future__ import annotations
-
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from edge_ldp import Mechanism
 from edge_ldp.errors import CountsError, RowError
 from edge_ldp.mechanisms.decoders import Affine
+from edge_ldp.protocol.plan import Plan
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from edge_ldp import Mechanism
-    from edge_ldp.protocol.plan import Plan
-
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 MOMENTS = 3  # n, Σ, Σ² of an affine branch
 _MOST = (1 << 63) - 1  # of a sum: it stays there, and says nothing any more

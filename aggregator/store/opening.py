@@ -1,13 +1,12 @@
 """Opening the store that the configuration names: a SQLite file, or a PostgreSQL database."""
 
-from __future__ import annotations
-
 import os
+from collections.abc import Mapping
 from ipaddress import ip_address
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from aggregator.config import ConfigError, read_store_password
+from aggregator.config import AggregatorConfig, ConfigError, read_store_password
+from aggregator.store.contract import Reader, Session, Store
 from aggregator.store.sqlite.reader import SqliteReader
 from aggregator.store.sqlite.session import SqliteSession
 from aggregator.store.sqlite.store import SqliteStore
@@ -15,12 +14,6 @@ from aggregator.store.worker import ALONE, Worker
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.extras import pip_install
 from edge_ldp.protocol.messages import check_name
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from aggregator.config import AggregatorConfig
-    from aggregator.store.contract import Reader, Session, Store
 
 SECRETS = ("password", "sslpassword")
 ENCRYPTED = ("require", "verify-ca", "verify-full")

@@ -4,18 +4,14 @@ A release is kept as it came, one row each, beside what all of a period, layout 
 answers read the few totals, and a release again only where homes are few.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from aggregator.counting.period_totals import PeriodTotal, TotalKey, totals_of, unpack_total
 from aggregator.counting.records import KeptSums
 from edge_ldp.device.sums import DAY_S, MAX_DAYS
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    Rows = Callable[[str, tuple[Any, ...]], list[Any]]  # a statement with ? in place of values
+Rows = Callable[[str, tuple[Any, ...]], list[Any]]  # a statement with ? in place of values
 
 CLAIMED_S = 2 * MAX_DAYS * DAY_S  # a re-send window, and what a period in it can overlap
 CLAIMS = "SELECT device, name, first_s, end_s FROM period_sums WHERE end_s > ? AND device {}"

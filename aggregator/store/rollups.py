@@ -4,29 +4,21 @@ When each is due is `aggregator.counting.retention`. Each step is one transactio
 service's, so that a crash at any moment leaves the step done or not done.
 """
 
-from __future__ import annotations
+from collections.abc import Iterable
 
-from typing import TYPE_CHECKING
+import numpy as np
+from numpy.typing import NDArray
 
+from aggregator.config import AggregatorConfig, StreamTable
 from aggregator.counting.reporters import united
-from aggregator.counting.retention import GONE, SUMMED, Keeping, next_step, spans, wanted_from
+from aggregator.counting.retention import GONE, SUMMED, Keeping, Step, next_step, spans, wanted_from
 from aggregator.counting.tally import add_pairs
 from aggregator.store.administration.quarantine_release import PUT_SUMS
-from aggregator.store.contract import stored_plan
+from aggregator.store.contract import Session, stored_plan
 from aggregator.store.forms import pack_pairs, unpack_pairs
 from aggregator.store.moments import moments, pack_moments
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from aggregator.config import AggregatorConfig, StreamTable
-    from aggregator.counting.retention import Step
-    from aggregator.store.contract import Session
-
-    Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]
+Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 _OLDEST = "SELECT min(bucket) FROM {} WHERE stream = ? AND bucket >= ?"
 _GET = """SELECT epoch, grp, cls, bucket, reporters, pairs FROM {}

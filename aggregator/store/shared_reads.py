@@ -1,24 +1,18 @@
 """What both engines share: statements, and how rows of counts are added up."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from aggregator.counting.classes import CLASS_BITS
 from aggregator.counting.reporters import united
 from aggregator.counting.tally import CODE_BITS, CountRows, dense
 from aggregator.store.forms import PairSum, unpack_pairs
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Sequence
-
-    from numpy.typing import NDArray
-
-    Ints = NDArray[np.int64]
+Ints = NDArray[np.int64]
 
 WHOSE = f"(CAST(grp AS bigint) << {CLASS_BITS} | cls)"  # tally.whose_of
 PLAN_HELD = "plan held, stream "

@@ -5,15 +5,11 @@ device at the same time, the slower one's older receipt could be retained. So a 
 devices' turns first, reads, publishes, and gives the turns back.
 """
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from aggregator.store.contract import Store
+from aggregator.store.contract import Store
 
 
 class Turns(Protocol):

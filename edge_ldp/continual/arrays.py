@@ -1,23 +1,15 @@
 """The same noise with NumPy: whole subtrees at once, bit for bit what `consistency` gives."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 
 from edge_ldp.continual import consistency
 from edge_ldp.continual.consistency import FRACTION_BITS, weight
-from edge_ldp.continual.noise import BLOCK, RADIX_BITS, WORD_BITS
+from edge_ldp.continual.noise import BLOCK, RADIX_BITS, WORD_BITS, Column, NodeNoise
+from edge_ldp.continual.shape import Shape
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from edge_ldp.continual.noise import Column, NodeNoise
-    from edge_ldp.continual.shape import Shape
-
-    Integers = NDArray[np.int64]
-    Words = NDArray[np.uint32]
+Integers = NDArray[np.int64]
+Words = NDArray[np.uint32]
 
 _GUIDE_BITS = 14  # 16384 cells of 2 bytes: fits a first-level cache
 _SAFE = 1 << 62

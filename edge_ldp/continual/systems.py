@@ -4,21 +4,17 @@ tops = Tops(epsilon=0.1, ceiling=10_000)
 release = tops.push(reading)
 """
 
+from collections.abc import Callable
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from edge_ldp.checks import exact_integer, optional, taking
-from edge_ldp.continual.curator import Curator
+from edge_ldp.continual.curator import Curator, CuratorState
 from edge_ldp.continual.design import Design, Renewal
 from edge_ldp.continual.noise import MAX_SCALE
 from edge_ldp.continual.shape import Shape, best_pruning
 from edge_ldp.continual.threshold import TUNING, Fixed, NoisyMax, Optimiser, Quantile
 from edge_ldp.ratio import Epsilon, exact_epsilon
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from edge_ldp.continual.curator import CuratorState
 
 READINGS = 1 << 16
 CHUNK = 1 << 20

@@ -8,27 +8,20 @@ spiky densities, worse on smooth ones. The state is a value; reports come in as 
 Source: AHEAD, CCS 2021, arXiv 2110.07505, as given in docs/methods.md, Densities (fanout B = 2).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from edge_ldp.checks import integer_in, taking
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.errors import CountsError, NoReportsError
 from edge_ldp.estimate.density import Density, category_edges, density
 from edge_ldp.estimate.hierarchy import FrequencyTree, consistency
-from edge_ldp.estimate.pure import norm_sub
+from edge_ldp.estimate.pure import Supports, norm_sub
 
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-    from edge_ldp.estimate.pure import Supports
-
-    Ints = NDArray[np.int64]
+Ints = NDArray[np.int64]
 
 FANOUT = 2
 ENDED = "the tree stopped growing before the finest cells: some of them were never told apart"
@@ -53,7 +46,7 @@ class Ahead:
         """Whether every round was asked."""
         return len(self.asked) >= self.rounds
 
-    def grown(self, given: Supports) -> Ahead:
+    def grown(self, given: Supports) -> "Ahead":
         """Return the state after one cohort's supports of the frontier's nodes.
 
         Splits nodes whose Norm-Sub estimate exceeds √((B + 1)·variance): for OUE and a cohort of

@@ -6,28 +6,21 @@ Sources: [SW] §5.5 (EM, EMS); docs/methods.md, Decided readings (stopping rules
 ends). Leaps are squared extrapolation (SQUAREM).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache
 from math import ceil
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from edge_ldp.checks import MODELLED, TRUTH, finite, integer_in, is_masked, optional, taking
 from edge_ldp.errors import CountsError, NoReportsError
 from edge_ldp.estimate.density import Density, density
-from edge_ldp.estimate.operator import model_of
+from edge_ldp.estimate.operator import Model, Modelled, Operator, model_of
 from edge_ldp.estimate.pure import MAX_REPORTS
 from edge_ldp.gateway.ems import BLURRED, CAPPED, MAX_ITERATIONS, NARROW, ONE_CODE, TOLERANCE
 
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-    from edge_ldp.estimate.operator import Model, Modelled, Operator
-
-    Floats = NDArray[np.float64]
+Floats = NDArray[np.float64]
 
 FIXED_POINT = 1e-6  # accelerated EMS: how far an iteration may still move mass in all
 MAX_STRENGTH = 100

@@ -9,28 +9,20 @@ method of multipliers.
 Sources: [ToPS] Appendix C, eqs 10 and 11; [SW] §4.2 (HH), §4.3 and Appendix B, Algorithm 2, ρ = 1.
 """
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from edge_ldp.checks import SIZE, SUPPORTS, TRUTH, each, finite, integer_in, taking
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.errors import CountsError
 from edge_ldp.estimate.density import Density, category_edges, density
-from edge_ldp.estimate.pure import norm_sub, projection
+from edge_ldp.estimate.pure import Supports, norm_sub, projection
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import ArrayLike, NDArray
-
-    from edge_ldp.estimate.pure import Supports
-
-    Floats = NDArray[np.float64]
-    Indices = NDArray[np.intp]
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

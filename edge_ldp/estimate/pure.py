@@ -12,25 +12,19 @@ item by item, by adding a modulo the prime instead of multiplying, in blocks of 
 the processor's cache ([SW] §2.1).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
+from fractions import Fraction
 from math import isfinite
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from edge_ldp.checks import SIZE, array, chance, finite, floats, integer_in, is_masked, kept, taking
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.errors import CountsError, NoReportsError
 
-if TYPE_CHECKING:
-    from fractions import Fraction
-
-    from numpy.typing import ArrayLike, NDArray
-
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 MAX_REPORTS = 1 << 53  # beyond, floats no longer count
 

@@ -7,24 +7,18 @@ codes): a window of inputs can give a code, a window of codes can come from an i
 docs/design.md, Estimation (windows).
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from math import inf, log
-from typing import TYPE_CHECKING
 
 from edge_ldp.checks import MECHANISM, chance, each, finite, integer_in, taking
 from edge_ldp.device.channel import Wave
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.device.lattice import bucket_edge
 from edge_ldp.device.randomizer import BUCKETS
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from edge_ldp.mechanisms import Mechanism
+from edge_ldp.mechanisms import Mechanism
 
 TOLERANCE = 1e-3  # τ of EMS, absolute change of the log-likelihood; EM's is τ·e^ε
 MAX_ITERATIONS = 10_000

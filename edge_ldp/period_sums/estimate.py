@@ -5,21 +5,15 @@ less. An interval leans on nothing but the noise of honest homes. Source: docs/m
 sums.
 """
 
-from __future__ import annotations
-
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from math import exp, expm1, sqrt
 from statistics import NormalDist
-from typing import TYPE_CHECKING
 
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.device.sums_frame import MOST
 from edge_ldp.period_sums.law import FEW, Noise, cell_variance, noise_half_width, reach
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
-
-    from edge_ldp.period_sums.layout import PeriodLayout
+from edge_ldp.period_sums.layout import PeriodLayout
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,26 +6,19 @@ within a relative 1/b^(k+1): formulas here are for that law, enumerated tests fo
 them. Source: docs/methods.md, Period sums.
 """
 
-from __future__ import annotations
-
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import exp, expm1, factorial, log1p, sqrt
 from statistics import NormalDist
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from edge_ldp.device.errors import ParameterError
+from edge_ldp.period_sums.layout import PeriodLayout
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from numpy.typing import NDArray
-
-    from edge_ldp.period_sums.layout import PeriodLayout
-
-    Floats = NDArray[np.float64]
+Floats = NDArray[np.float64]
 
 FEW = 24  # independent noises: beyond, the normal quantile is within 0.5 % of the exact one
 TAIL = 2.0**-40  # probability that an honest cell lies beyond its reach

@@ -7,31 +7,22 @@ inputs and atoms. One column for every code would also swallow honest noise (its
 Source: docs/methods.md, Poisoned reports; EMF: Du et al., ICDE 2023 (arXiv 2302.09315).
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
+from edge_ldp import Mechanism
 from edge_ldp.checks import MECHANISM, a, taking
+from edge_ldp.estimate.density import Density
 from edge_ldp.estimate.em import checked_counts, ems
-from edge_ldp.estimate.operator import Operator, model_of
-from edge_ldp.poisoning.alarm import code_law, fit, runs_of
+from edge_ldp.estimate.operator import Model, Modelled, Operator, model_of
+from edge_ldp.poisoning.alarm import Alarm, Run, code_law, fit, runs_of
 from edge_ldp.vectorized import decode_table
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import ArrayLike, NDArray
-
-    from edge_ldp import Mechanism
-    from edge_ldp.estimate.density import Density
-    from edge_ldp.estimate.operator import Model, Modelled
-    from edge_ldp.poisoning.alarm import Alarm, Run
-
-    Floats = NDArray[np.float64]
+Floats = NDArray[np.float64]
 
 MAX_ATOMS = 32
 WIDE_SHARE = 4  # an atom over a quarter of its branch's codes is wide
@@ -178,7 +169,7 @@ class _Mixed:
         for k, (first, stop) in enumerate(self.atoms, start=inputs):
             out[k] = y[first:stop].mean()
 
-    def unscaled(self) -> _Mixed:
+    def unscaled(self) -> "_Mixed":
         """Return the same: an atom's column must keep its scale beside the honest ones."""
         return self
 

@@ -1,16 +1,12 @@
 """Tasks that live and end together, and what blocks, in a thread beside the loop."""
 
-from __future__ import annotations
-
 import asyncio
 import sys
 import threading
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+from typing import TypeVar
 
 T = TypeVar("T")
 

@@ -8,23 +8,16 @@ mean between its ends and the range allow (Bhatia and Davis 2000). What each mec
 independent, whatever the schedule. Source: docs/methods.md, Windows.
 """
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import replace
 from math import hypot
 from statistics import NormalDist
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from edge_ldp.sums.counted import estimate
+from edge_ldp.sums.counted import Epoch, estimate
 from edge_ldp.sums.functionals import design_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from edge_ldp.sums.counted import Epoch
-    from edge_ldp.sums.means import MeanEstimate
+from edge_ldp.sums.means import MeanEstimate
 
 
 def widened(

@@ -1,22 +1,17 @@
 """Reports of a stream counted by code, each standing for one value or for a weight of them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from edge_ldp.checks import MECHANISM, a, chance, each, floats, integer_in, optional, taking
 from edge_ldp.device.errors import ParameterError
+from edge_ldp.mechanisms import Mechanism
 from edge_ldp.sums.functionals import FunctionalEstimate, largest_variance
 
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-    from edge_ldp.mechanisms import Mechanism
-
-    Floats = NDArray[np.float64]
+Floats = NDArray[np.float64]
 
 
 @taking(mechanism=MECHANISM)
@@ -37,7 +32,7 @@ class CodeCounts:
         """Return the counts as floats; raises ParameterError for what are not counts."""
         return self._row("counts", self.counts)
 
-    def weighed(self) -> Weighed:
+    def weighed(self) -> "Weighed":
         """Return sums of weights; raises ParameterError."""
         if self.weights is None and self.squares is None:
             counts = self.checked()
@@ -77,16 +72,18 @@ class Weighed(NamedTuple):
         some = self.sums > 0
         return float((self.squares[some] / self.sums[some]).max(initial=0.0))
 
-    def plus(self, other: Weighed) -> Weighed:
+    def plus(self, other: "Weighed") -> "Weighed":
         """Return these and those."""
         return Weighed(self.sums + other.sums, self.squares + other.squares)
 
-    def spread_as(self, all_of_them: Weighed) -> Weighed:
+    def spread_as(self, all_of_them: "Weighed") -> "Weighed":
         """Return as many reports, as heavy together, spread over the codes as all of them are."""
         pairs = zip(self, all_of_them, strict=True)
         return Weighed(*(every * (mine.sum() / every.sum()) for mine, every in pairs))
 
-    def mean(self, of: Floats, most: float, share: WholeShare | None = None) -> FunctionalEstimate:
+    def mean(
+        self, of: Floats, most: float, share: "WholeShare | None" = None
+    ) -> FunctionalEstimate:
         """Return that of a function of the code, of variance `most` at most for one report.
 
         `share`: what a part takes over from its whole. One more report of the largest weight and

@@ -9,41 +9,32 @@ promise for the window is the same, that for one report is not.
 Source: `edge_ldp.sums.width`; docs/forecast.md.
 """
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from math import exp
 from statistics import NormalDist
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from edge_ldp.checks import a, exact_integer, optional, taking
 from edge_ldp.device.errors import ParameterError
-from edge_ldp.mechanisms import Hybrid, SquareWave, Tuned
+from edge_ldp.mechanisms import Hybrid, Mechanism, SquareWave, Tuned
 from edge_ldp.protocol.ledger import Window, scheduled
 from edge_ldp.protocol.plan_bounds import PlanBounds, least_theta
 from edge_ldp.protocol.schedule import DAYS, design_effect
-from edge_ldp.ratio import exact_epsilon, floor_ratio
+from edge_ldp.ratio import Epsilon, exact_epsilon, floor_ratio
 from edge_ldp.sums.functionals import design_of
-from edge_ldp.sums.law import HOURS, WEEK
+from edge_ldp.sums.law import HOURS, WEEK, Cut, Law
 from edge_ldp.sums.strata import FITTED
 from edge_ldp.sums.width import DIFFER, Question, half_width, tail_sds
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from edge_ldp.mechanisms import Mechanism
-    from edge_ldp.ratio import Epsilon
-    from edge_ldp.sums.law import Cut, Law
-
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 NAMES = ("whole", "week", "day", "hour-of-day")
 EVERY_SLOT = Window(1, 1, 1)

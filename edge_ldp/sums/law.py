@@ -7,12 +7,12 @@ The guess is the spread of mean power over a quarter hour in 400 Swiss homes in 
 another range or mean. Source of it: `firmware_stubs/data` (a test compares the figures).
 """
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from edge_ldp.checks import (
     COUNTABLE,
@@ -27,12 +27,7 @@ from edge_ldp.checks import (
 )
 from edge_ldp.device.errors import ParameterError
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import ArrayLike, NDArray
-
-    Floats = NDArray[np.float64]
+Floats = NDArray[np.float64]
 
 WEEK, HOURS = 7, 24
 # of 10,000 readings so many are about so many W, clamped to 0..HOMES_CEILING
@@ -69,7 +64,7 @@ class Law:
     low: int
     ceiling: int
     source: str
-    parts: Mapping[str, tuple[Law, ...]] = field(default_factory=dict)
+    parts: "Mapping[str, tuple[Law, ...]]" = field(default_factory=dict)
 
     @property
     def mean(self) -> float:

@@ -14,26 +14,20 @@ report does not depend on the values (the plan's coin). Source: docs/sums.md; do
 Estimation.
 """
 
-from __future__ import annotations
-
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import hypot, isfinite
 from statistics import NormalDist
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from edge_ldp.checks import COUNTABLE, a, each, inner_chance, taking
 from edge_ldp.device.errors import ParameterError
-from edge_ldp.sums.merged_epochs import merged_epochs
+from edge_ldp.sums.counted import Epoch
+from edge_ldp.sums.functionals import FunctionalEstimate
+from edge_ldp.sums.merged_epochs import Key, MergedEpoch, merged_epochs
 from edge_ldp.sums.strata import allot
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from edge_ldp.sums.counted import Epoch
-    from edge_ldp.sums.functionals import FunctionalEstimate
-    from edge_ldp.sums.merged_epochs import Key, MergedEpoch
 
 LEVEL = 0.95
 
@@ -153,7 +147,7 @@ class _Tail(NamedTuple):
     own: float = 1.0
     carried: float = 0.0
 
-    def plus(self, one: FunctionalEstimate, share: float) -> _Tail:
+    def plus(self, one: FunctionalEstimate, share: float) -> "_Tail":
         """Return the sum with a share of an independent estimate."""
         return _Tail(self.value + share * one.value, hypot(self.se, share * one.se))
 
@@ -177,8 +171,8 @@ class _Part(NamedTuple):
     missing: float
     unseen: float
     gap: _Tail
-    slack: _AtMost
-    most: _AtMost
+    slack: "_AtMost"
+    most: "_AtMost"
 
     def above(self, thetas: Sequence[tuple[int, float]]) -> float | None:
         """Return the tail above other thetas, of those that surveys tell of; None without any."""
@@ -191,7 +185,7 @@ class _Part(NamedTuple):
                 value += share * sum(row.total / total * row.excess(theta).value for row in rows)
         return value / seen if seen else None
 
-    def usual_se(self, every: _Part) -> float:
+    def usual_se(self, every: "_Part") -> float:
         """Return what the tail's error would be with as many surveys of all strata's values."""
         total = sum(row.total for row in self.rows.values())
         tail = self.alone._replace(value=0.0, se=0.0)

@@ -1,26 +1,19 @@
 """Epochs that are one: of the same mechanisms and share of surveys, added up and averaged."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from edge_ldp.sums.counted import Weighed, WholeShare
+from edge_ldp.mechanisms import Mechanism
+from edge_ldp.sums.counted import Epoch, Weighed, WholeShare
 from edge_ldp.sums.functionals import FunctionalEstimate, design_of, excess, largest_variance
 from edge_ldp.vectorized import decode_table
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from numpy.typing import NDArray
-
-    from edge_ldp.mechanisms import Mechanism
-    from edge_ldp.sums.counted import Epoch
-
-    Floats = NDArray[np.float64]
-    Key = tuple[Mechanism, Mechanism, object]
+Floats = NDArray[np.float64]
+Key = tuple[Mechanism, Mechanism, object]
 
 
 class MergedEpoch(NamedTuple):
@@ -38,7 +31,7 @@ class MergedEpoch(NamedTuple):
     theta: int
     mean: float
     variance: float
-    within: MergedEpoch | None
+    within: "MergedEpoch | None"
 
     @property
     def coin(self) -> float:

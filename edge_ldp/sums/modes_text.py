@@ -1,16 +1,10 @@
 """Which mode answers what, as text for people and as a view for machines."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from edge_ldp.period_sums.habits import HABITS
+from edge_ldp.sums.modes import ModeChoice, ModeRow, SumsShape
 from edge_ldp.sums.text import aligned, percent_text
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from edge_ldp.sums.modes import ModeChoice, ModeRow, SumsShape
 
 ASKED = {
     "total": "a total",

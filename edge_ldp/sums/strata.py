@@ -11,18 +11,14 @@ of the mean, as in generalised confidence intervals (Iyer, Wang and Mathew 2004)
 1975 (leaning); Wilson and Hilferty 1931 (the chi-squared distribution's quantiles).
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 from statistics import NormalDist
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
+Floats = NDArray[np.float64]
 
 LEAST = 4  # strata: fewer leave nothing to measure a spread by
 FITTED = 2  # the line's two numbers

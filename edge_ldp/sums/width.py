@@ -8,27 +8,21 @@ differ. All three are guesses: no phantom in an estimated density moves the widt
 Source: docs/sums.md; held against simulation in docs/forecast.md.
 """
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from functools import lru_cache
 from statistics import NormalDist
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from edge_ldp.checks import MECHANISM, a, finite, floats, inner_chance, ints, optional, row, taking
 from edge_ldp.device.errors import ParameterError
+from edge_ldp.mechanisms import Mechanism
 from edge_ldp.sums.functionals import design_of, excess
 from edge_ldp.sums.strata import FITTED, expected_cases
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from edge_ldp.mechanisms import Mechanism
-
-    Floats = NDArray[np.float64]
+Floats = NDArray[np.float64]
 
 DIFFER = (
     0.25  # of a tail: how much strata may differ about their line (hours of homes: 0.2 to 0.24)

@@ -5,12 +5,10 @@ error of a random range sum over r values. Sources: [ToPS] §4.1 (eq 8), docs/de
 threshold, docs/methods.md, Decided readings.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from edge_ldp.checks import (
     COUNTABLE,
@@ -23,15 +21,11 @@ from edge_ldp.checks import (
     taking,
 )
 from edge_ldp.device.errors import ParameterError
+from edge_ldp.estimate import Density
 from edge_ldp.estimate.density import bias, check_buckets, cut_off, empty_runs, mean_square
 
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-    from edge_ldp.estimate import Density
-
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 PRUNE_BELOW = 1e-4
 PRUNE_RUN = 5

@@ -1,22 +1,17 @@
 """Frames to and from arrays: the same bytes and the same refusals as `edge_ldp.device.frame`."""
 
-from __future__ import annotations
-
 import struct
+from collections.abc import Sequence
 from itertools import compress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from edge_ldp.checks import BYTES, every, exact_integer, ints, row, taking
 from edge_ldp.device import frame
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    Ints = NDArray[np.int64]
+Ints = NDArray[np.int64]
 
 _FIELDS = frame.Header._fields
 _FIRST, _COUNT, _SERIES = (_FIELDS.index(name) for name in ("first_slot", "count", "series"))

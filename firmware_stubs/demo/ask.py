@@ -1,15 +1,11 @@
 """Asking the product for figures as any other program would: by its commands and their JSON."""
 
-from __future__ import annotations
-
 import json
 import subprocess
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from firmware_stubs.demo.files import command
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PATIENCE_S = 120.0
 

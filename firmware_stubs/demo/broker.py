@@ -1,7 +1,5 @@
 """Which MQTT broker the demo uses, how it is started on loopback, and when it is ready."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import socket
@@ -9,10 +7,7 @@ import sys
 import time
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from pathlib import Path
 
 HOST = "127.0.0.1"
 READY_S = 60.0

@@ -1,17 +1,13 @@
 """The processes of the demo: started together, watched, and ended together by their handles."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
+from pathlib import Path
+from typing import Self
 
 TERM_S = 30.0  # the farewell of an agent takes 3 at most, and a busy machine its time
 TAIL_BYTES = 2000

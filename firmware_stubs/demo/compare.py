@@ -1,25 +1,17 @@
 """The aggregator's answers beside the truth: rows, accounting, verdict, and their JSON."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from edge_ldp.protocol.ledger import scheduled
 from edge_ldp.ratio import floor_ratio
 from firmware_stubs.demo.ask import AskError
-from firmware_stubs.demo.scenario import DAY_S, DAY_SLOTS, DEFAULT_WINDOW, EPSILON, SLOT_S
-from firmware_stubs.demo.shipped import MWH, as_shipped
-from firmware_stubs.demo.truth import HOURS, Interval
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from firmware_stubs.demo.run import Played
-    from firmware_stubs.demo.scenario import Scenario
-    from firmware_stubs.demo.search import Searched
-    from firmware_stubs.demo.shipped import AsShipped, Expected
-    from firmware_stubs.demo.truth import Plain, TrueSums, Truth
+from firmware_stubs.demo.run import Played
+from firmware_stubs.demo.scenario import DAY_S, DAY_SLOTS, DEFAULT_WINDOW, EPSILON, SLOT_S, Scenario
+from firmware_stubs.demo.search import Searched
+from firmware_stubs.demo.shipped import MWH, AsShipped, Expected, as_shipped
+from firmware_stubs.demo.truth import HOURS, Interval, Plain, TrueSums, Truth
 
 ALLOWED_MISSES = 9  # of 24; more happens with probability 1e-7 when every interval covers 95 %
 

@@ -1,13 +1,7 @@
 """What the demo's pictures have in common: a canvas with words above, colours, titles and keys."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 TRUTH = "#111111"
 ESTIMATE = "#0b6bcb"

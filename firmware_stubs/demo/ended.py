@@ -1,17 +1,13 @@
 """How every scenario of the demo ends: figures as JSON, a table, a report, a verdict."""
 
-from __future__ import annotations
-
+import argparse
 import json
 import sys
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 from rich.console import Console
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Callable, Mapping
 
 EXIT_FAILED = 1
 

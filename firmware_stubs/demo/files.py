@@ -1,9 +1,9 @@
 """The files and command lines of the demo's processes: what a user would write and start."""
 
-from __future__ import annotations
+from pathlib import Path
+from typing import Any
 
-from typing import TYPE_CHECKING, Any
-
+from firmware_stubs.demo.broker import BrokerChoice
 from firmware_stubs.demo.scenario import (
     BASE_WH,
     CEILING_W,
@@ -18,6 +18,7 @@ from firmware_stubs.demo.scenario import (
     SUMS_EPSILON,
     UNIT,
     UTC_OFFSET_S,
+    Scenario,
     agent_name,
 )
 from firmware_stubs.demo.tables import (
@@ -29,12 +30,6 @@ from firmware_stubs.demo.tables import (
     clock_table,
     meter_words,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from firmware_stubs.demo.broker import BrokerChoice
-    from firmware_stubs.demo.scenario import Scenario
 
 RECEIPT_S = DAY_S
 METER_IDS = ("E0043007052870318", "E0047000037283716")

@@ -1,7 +1,5 @@
 """The command `edge-ldp demo`: the whole main job, checked, with a table and a report."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import shutil
@@ -9,14 +7,17 @@ import signal
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import FrameType
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from rich.console import Console
 
 from edge_ldp.arguments import Parser
@@ -40,15 +41,7 @@ from firmware_stubs.demo.scenario import CEILING_W, EPSILON, HOUR_S, LEADS_S, LO
 from firmware_stubs.demo.shipped import Expected, expect
 from firmware_stubs.demo.table import passed, show
 from firmware_stubs.demo.truth import Plain, Truth, find_truth, simulate_plain, true_density
-from firmware_stubs.demo.watch import FleetLog, Lines, LiveView
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from types import FrameType
-
-    from numpy.typing import NDArray
-
-    from firmware_stubs.demo.watch import View
+from firmware_stubs.demo.watch import FleetLog, Lines, LiveView, View
 
 EXIT_STOPPED = 130
 MAX_WEEKS = 7

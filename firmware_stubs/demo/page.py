@@ -1,17 +1,12 @@
 """The report as one HTML file that needs nothing else: picture inside, no external resource."""
 
-from __future__ import annotations
-
 from base64 import b64encode
 from html import escape
-from typing import TYPE_CHECKING
 
+from firmware_stubs.demo.compare import Comparison
 from firmware_stubs.demo.ended import verdict
 from firmware_stubs.demo.shipped import TITLES
 from firmware_stubs.demo.table import SHIPPED, facts, line_texts, passed
-
-if TYPE_CHECKING:
-    from firmware_stubs.demo.compare import Comparison
 
 _TITLES = (
     "hour",

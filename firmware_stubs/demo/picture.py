@@ -1,23 +1,17 @@
 """The picture of a run: four panels, drawn without a display."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from numpy.typing import NDArray
 
+from firmware_stubs.demo.compare import Comparison
 from firmware_stubs.demo.drawing import ESTIMATE, FAINT, NOTE, PLAIN, TRUTH, canvas, entitle, key
 from firmware_stubs.demo.scenario import BIN_W, CEILING_W, DAY_S, EPSILON
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from matplotlib.axes import Axes
-    from numpy.typing import NDArray
-
-    from firmware_stubs.demo.compare import Comparison
-
-    Floats = NDArray[np.float64]
+Floats = NDArray[np.float64]
 
 SOURCES = (
     "Data: 400 Swiss homes, calendar weeks 44 to 50 of an unpublished year (University of Bamberg, "

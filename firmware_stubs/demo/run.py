@@ -1,16 +1,21 @@
 """The run itself: start every process, watch, let everything be accounted for, ask, stop."""
 
-from __future__ import annotations
-
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from firmware_stubs.data import HOUSEHOLDS
 from firmware_stubs.demo.ask import ask_command
-from firmware_stubs.demo.broker import choose_broker, search_path, wait_until_listening
+from firmware_stubs.demo.broker import (
+    BrokerChoice,
+    choose_broker,
+    search_path,
+    wait_until_listening,
+)
+from firmware_stubs.demo.children import Crew
 from firmware_stubs.demo.files import (
     agent_files,
     aggregator_files,
@@ -19,17 +24,9 @@ from firmware_stubs.demo.files import (
     meter_command,
     meter_link,
 )
-from firmware_stubs.demo.scenario import BASE_WH, BINS_W, STREAM, agent_name, registers_wh
+from firmware_stubs.demo.scenario import BASE_WH, BINS_W, STREAM, Scenario, agent_name, registers_wh
 from firmware_stubs.demo.search import Searched, build_patterns, search_directory
-from firmware_stubs.demo.watch import FleetLog, Snapshot
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from firmware_stubs.demo.broker import BrokerChoice
-    from firmware_stubs.demo.children import Crew
-    from firmware_stubs.demo.scenario import Scenario
-    from firmware_stubs.demo.watch import View
+from firmware_stubs.demo.watch import FleetLog, Snapshot, View
 
 LOOK_S = 0.1  # real seconds between two looks at the processes
 PORTS_S = 60.0

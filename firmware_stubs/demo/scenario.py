@@ -1,17 +1,12 @@
 """What the demo plays: whose readings, how fast, and the numbers its processes share."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from firmware_stubs.data import HOUSEHOLDS, load_household, load_swiss
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 FLEET = "demo"
 STREAM = "power"
@@ -83,12 +78,12 @@ class Scenario:
         """Return how many simulated days have passed, 0 before the first and at most all."""
         return min(max((now_s - self.origin_s) / DAY_S, 0.0), float(self.days))
 
-    def anew(self, weeks: int, rate: float, last_s: float, started_s: float) -> Scenario:
+    def anew(self, weeks: int, rate: float, last_s: float, started_s: float) -> "Scenario":
         """Return the same homes' data from its begin, from the midnight after `last_s` on."""
         start = self.start + timedelta(days=int((last_s - self.origin_s) // DAY_S) + 1)
         return Scenario(weeks, self.homes, weeks * WEEK_S / rate, started_s, start)
 
-    def once_more(self, real_s: float) -> Scenario:
+    def once_more(self, real_s: float) -> "Scenario":
         """Return this run by the same clock, with the data from the next midnight on."""
         days = int((self.now_s(real_s) - self.origin_s) // DAY_S) + 1
         started_s = self.started_s + days * DAY_S / self.rate

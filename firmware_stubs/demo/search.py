@@ -7,24 +7,18 @@ then, and a log repeats its page: there at least `CHANCE_HITS` different ones mu
 Source: docs/faults.md, S1, PRV-03, PRV-05.
 """
 
-from __future__ import annotations
-
 import re
 import struct
 from base64 import b64encode
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    Numbers = NDArray[np.int64] | NDArray[np.float64]
-    Words = NDArray[np.uint32] | NDArray[np.uint64]
+Numbers = NDArray[np.int64] | NDArray[np.float64]
+Words = NDArray[np.uint32] | NDArray[np.uint64]
 
 MIN_REGISTER = 100_000  # six digits: fewer are met by chance in any counter
 CHANCE_HITS = 16
@@ -53,7 +47,7 @@ class Searched:
     size_bytes: int
     found: tuple[tuple[str, Leak], ...]
 
-    def __add__(self, other: Searched) -> Searched:
+    def __add__(self, other: "Searched") -> "Searched":
         return Searched(
             self.files + other.files,
             self.size_bytes + other.size_bytes,

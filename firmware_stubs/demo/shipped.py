@@ -4,13 +4,13 @@ Sums come from the run, through broker and aggregator; of reports the run sends 
 8 in any 97 would tell is what `edge-ldp forecast` expects of so many homes of their mean.
 """
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from statistics import mean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from firmware_stubs.demo.ask import ask_json
 from firmware_stubs.demo.scenario import (
@@ -21,17 +21,11 @@ from firmware_stubs.demo.scenario import (
     EPSILON,
     LOW_W,
     SLOT_S,
+    Scenario,
 )
 from firmware_stubs.demo.truth import Interval
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
-
-    from firmware_stubs.demo.scenario import Scenario
-
-    Ints = NDArray[np.int64]
+Ints = NDArray[np.int64]
 
 MWH = SLOT_S / 3600 / 1e6  # of a watt over a slot
 ALLOWED_DAYS = 14  # of 49; more miss with probability 1e-8 when every interval covers 95 %

@@ -1,15 +1,10 @@
 """What every scenario's processes share: their files, a broker, one clock, the meter's command."""
 
-from __future__ import annotations
-
 import sys
-from typing import TYPE_CHECKING
+from datetime import datetime
+from pathlib import Path
 
-if TYPE_CHECKING:
-    from datetime import datetime
-    from pathlib import Path
-
-    from firmware_stubs.demo.broker import BrokerChoice
+from firmware_stubs.demo.broker import BrokerChoice
 
 EDGE_LDP = (sys.executable, "-m", "edge_ldp.cli")
 _STREAM = """\

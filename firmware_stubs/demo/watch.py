@@ -1,26 +1,19 @@
 """What is known while the demo runs, and how it is shown: a live view, or plain lines."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from pathlib import Path
+from typing import Any, Protocol, Self
 
-from rich.console import Group
+from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from firmware_stubs.demo.children import Usage
 from firmware_stubs.demo.scenario import CEILING_W, MONDAY
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from rich.console import Console, RenderableType
-
-    from firmware_stubs.demo.children import Usage
 
 _LINE_DAYS = 7  # a plain line for each simulated week
 

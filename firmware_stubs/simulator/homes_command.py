@@ -1,22 +1,21 @@
 """The command `edge-ldp simulate homes`: homes with real load series, randomised and reported."""
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json
 import os
 import signal
 import sys
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from aggregator.config import ConfigError, load_config, read_password
+from aggregator.config import AggregatorConfig, ConfigError, load_config, read_password
 from aggregator.running.service import make_broker
 from edge_ldp.arguments import Parser
 from edge_ldp.device.errors import EdgeLdpError
@@ -27,6 +26,7 @@ from edge_ldp.service.mqtt import Broker
 from firmware_stubs.data import load_swiss
 from firmware_stubs.simulator.fleet import (
     Confirmed,
+    Event,
     PlanAccepted,
     PlanRefused,
     SimulatedFleet,
@@ -41,15 +41,7 @@ from firmware_stubs.simulator.session import (
 )
 from firmware_stubs.simulator.sums import sum_terms_of
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import NDArray
-
-    from aggregator.config import AggregatorConfig
-    from firmware_stubs.simulator.fleet import Event
-
-    Told = Event | LinkChanged | DayMade | NoPlan | NoReceipts
+Told = Event | LinkChanged | DayMade | NoPlan | NoReceipts
 
 EXIT_UNFINISHED = 1
 EXIT_USAGE = 2

@@ -6,19 +6,13 @@ PRV-02). When it goes again is decided as an agent decides it, for each home by 
 entry for each frame that waits, so at most homes times simulated days.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+from agent.claims.batches import Key
 from agent.claims.delivery import RESEND_INTERVALS, Delivery
+from edge_ldp.protocol.messages import Receipt
 from edge_ldp.protocol.released import FIRST_SUMS_KEY
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from agent.claims.batches import Key
-    from edge_ldp.protocol.messages import Receipt
 
 WINDOW = 10  # frames of one home on their way
 

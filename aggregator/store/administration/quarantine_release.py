@@ -4,23 +4,16 @@ Sums of hours add up, so what falls into hours that have theirs is added to them
 buckets that were deleted meanwhile goes as they went.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+import numpy as np
+from numpy.typing import NDArray
 
 from aggregator.counting.reporters import NOBODY, of_device, united
 from aggregator.counting.retention import GONE, SUMMED
-from aggregator.store.contract import stored_plan
+from aggregator.store.contract import CountedCell, Session, stored_plan
 from aggregator.store.forms import unpack_pairs
 from aggregator.store.moments import moments, pack_moments, unpack_moments
 from aggregator.store.period_sums import count_held_sums
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from aggregator.store.contract import CountedCell, Session
-    from edge_ldp.protocol.plan import Plan
+from edge_ldp.protocol.plan import Plan
 
 _DROP = """DELETE FROM {} WHERE device = ? AND bucket <
     (SELECT until FROM rolled WHERE rolled.stream = {}.stream AND what = ?)"""

@@ -4,22 +4,15 @@ Each change is one transaction, all or none. The service decides within its own 
 what is changed here holds from its next one on.
 """
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from aggregator.counting.members import Listed, Standing, decided
+from aggregator.counting.members import Decided, Listed, Standing, Wish, decided
 from aggregator.store.administration.erasure import erased_devices
 from aggregator.store.administration.quarantine_release import count_held
 from aggregator.store.administration.renaming import former_names
+from aggregator.store.contract import Reader, Session
 from aggregator.store.shared_reads import FACTS, PLAN_HELD, RETIRED, streams_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from aggregator.counting.members import Decided, Wish
-    from aggregator.store.contract import Reader, Session
 
 FEW = 100  # devices: asked for one by one; of more, all rows are read
 _ROWS = "SELECT device, grp, revoked_s, held_s FROM devices"

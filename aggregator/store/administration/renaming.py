@@ -6,20 +6,14 @@ name is refused, and waits on the device until that has the new one. An archive 
 a report came under. Source: docs/administration.md, Another name or fleet.
 """
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from aggregator.counting.members import checked_name
 from aggregator.counting.reporters import hash_of, renamed
 from aggregator.errors import MemberError
+from aggregator.store.contract import Session
 from aggregator.store.shared_reads import PUT_FACT
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from aggregator.store.contract import Session
 
 RENAMED = "renamed, device "  # of a fact's name
 _CELL = "stream, epoch, grp, cls, bucket"

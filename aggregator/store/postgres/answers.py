@@ -1,17 +1,12 @@
 """Answers in tables that others read (config/postgres-answers.sql): no part of the store itself."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
 
 import psycopg
 from psycopg import errors
 
 from aggregator.errors import StoreError
 from aggregator.store.postgres.link import connect, translate
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 ENERGIES = ("energy_kwh", "energy_kwh_low", "energy_kwh_high")
 KEYS = ("stream", "group", "unit", "from_s", "mean", "low", "high", *ENERGIES, "withheld")

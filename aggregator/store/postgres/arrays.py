@@ -5,20 +5,15 @@ settle it. So whole arrays are sent, in their binary form, and what is asked for
 texts joined by line ends, numbers by spaces, blobs one after the other with their sizes.
 """
 
-from __future__ import annotations
-
 import struct
+from collections.abc import Sequence
 from itertools import accumulate, chain, pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from psycopg import Connection
 from psycopg.adapt import Dumper
 from psycopg.pq import Format
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from psycopg import Connection
 
 _HEAD = struct.Struct(">iiIii")  # dimensions, nulls, type of elements, how many, the first's place
 _SIZE = struct.Struct(">i")

@@ -1,16 +1,17 @@
 """Backups of a PostgreSQL store by the server's own pg_dump and pg_restore."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
 import subprocess
+from collections.abc import Iterator
 from contextlib import closing, suppress
 from itertools import takewhile
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import psycopg
 
 from aggregator.archive.spool import sync_directory
 from aggregator.errors import StoreError
@@ -19,14 +20,7 @@ from aggregator.store.postgres.reader import PostgresReader
 from aggregator.store.postgres.schema import STEPS
 from aggregator.store.postgres.store import PostgresStore
 from aggregator.store.postgres.upgrade import upgrade
-from aggregator.store.sqlite.backup import Since, free_name
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import psycopg
-
-    from aggregator.store.sqlite.backup import GoingOn
+from aggregator.store.sqlite.backup import GoingOn, Since, free_name
 
 DEBIAN = Path("/usr/lib/postgresql")
 _ENTRY = re.compile(r"\d+; \d+ \d+ ([A-Z ]*[A-Z]) (.*)")

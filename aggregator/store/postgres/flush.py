@@ -1,33 +1,35 @@
 """What one flush reads from PostgreSQL, locks and writes there; what folds it; and plans."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
-from aggregator.counting.record_rows import RecordRows
-from aggregator.counting.records import Known, Member, Record
+import psycopg
+
+from aggregator.counting.record_rows import RecordRows, Row
+from aggregator.counting.records import (
+    Cell,
+    Changes,
+    HeldCounts,
+    Key,
+    Known,
+    Member,
+    Record,
+    ReleasedArrival,
+)
 from aggregator.counting.reporters import NOBODY, united
 from aggregator.counting.tally import add_pairs
 from aggregator.errors import FencedError
+from aggregator.store.contract import PlanRow, RevisionRow
 from aggregator.store.forms import pack_pairs, status_row, unpack_pairs
 from aggregator.store.packed_records import pack_record, pack_row, unpack_row
 from aggregator.store.period_sums import CLAIMED_S, CLAIMS, put_sums
 from aggregator.store.postgres import statements as schema
 from aggregator.store.postgres.arrays import bigints, blobs, split_blobs, texts
+from aggregator.store.rows import AuditRow
 from aggregator.store.shared_reads import ADD_AUDIT, FACTS, RETIRED, streams_of
 from edge_ldp.protocol.released import FIRST_SUMS_KEY
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from collections.abc import Set as AbstractSet
-
-    import psycopg
-
-    from aggregator.counting.record_rows import Row
-    from aggregator.counting.records import Cell, Changes, HeldCounts, Key, ReleasedArrival
-    from aggregator.store.contract import PlanRow, RevisionRow
-    from aggregator.store.rows import AuditRow
 
 _PLAIN = Member()
 _CLAIMS = CLAIMS.replace("?", "%b").format("= ANY(%b::text[])").encode()

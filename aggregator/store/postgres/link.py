@@ -1,7 +1,5 @@
 """Connections to PostgreSQL: how they are made, what they may say, what is at the other end."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from typing import Any
 

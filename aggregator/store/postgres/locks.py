@@ -3,23 +3,17 @@
 They last as long as a connection: whoever dies or is cut off holds none.
 """
 
-from __future__ import annotations
+from collections.abc import Sequence
+from typing import Any
 
-from typing import TYPE_CHECKING, Any
-
+import psycopg
 from psycopg import errors
 
 from aggregator.errors import StoreError, StoreHeldError
+from aggregator.store.contract import Store
 from aggregator.store.postgres import statements as schema
 from aggregator.store.postgres.link import LOCK_WAIT
 from aggregator.store.postgres.reader import PostgresReader
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import psycopg
-
-    from aggregator.store.contract import Store
 
 # a paused worker keeps no turn and no name: one at work asks something each second
 SILENT = "SET idle_session_timeout = '60s'"

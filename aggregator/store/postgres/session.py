@@ -1,25 +1,20 @@
 """An operator's connection to a PostgreSQL store, beside the workers that write to it."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import psycopg
+
+from aggregator.counting.records import Record
 from aggregator.errors import StoreError
+from aggregator.store.contract import CountedCell, PlanRow
 from aggregator.store.packed_records import pack_record
 from aggregator.store.postgres import statements as schema
 from aggregator.store.postgres.flush import add_audit, add_plan
 from aggregator.store.postgres.link import RIGHTS
 from aggregator.store.postgres.reader import PostgresReader
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    import psycopg
-
-    from aggregator.counting.records import Record
-    from aggregator.store.contract import CountedCell, PlanRow
-    from aggregator.store.rows import AuditRow
+from aggregator.store.rows import AuditRow
 
 # of the catalogue, which names also those that this user may not read: none is left out unsaid
 _TABLES = """SELECT relname::text FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid

@@ -5,18 +5,20 @@ once; a record that another worker made meanwhile repeats the flush. A COMMIT wh
 is resolved by the flush's id, which the transaction itself keeps (AGG-06, AGG-07, AGG-10).
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 import psycopg
 from psycopg import errors
 
+from aggregator.archive.spool_record import Doubt
+from aggregator.counting.records import Changes, Key
 from aggregator.errors import StoreError, StoreHeldError
-from aggregator.store.contract import new_flush
+from aggregator.store.contract import Decide, PlanRow, RevisionRow, new_flush
 from aggregator.store.flush_ids import flush_day
 from aggregator.store.postgres import statements as schema
 from aggregator.store.postgres.flush import (
@@ -31,16 +33,8 @@ from aggregator.store.postgres.locks import claim
 from aggregator.store.postgres.reader import PostgresReader
 from aggregator.store.postgres.schema import VERSION
 from aggregator.store.postgres.upgrade import upgrade
+from aggregator.store.rows import AuditRow, BeatRow, FleetDay
 from aggregator.store.shared_reads import PUT_FACT
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from collections.abc import Set as AbstractSet
-
-    from aggregator.archive.spool_record import Doubt
-    from aggregator.counting.records import Changes, Key
-    from aggregator.store.contract import Decide, PlanRow, RevisionRow
-    from aggregator.store.rows import AuditRow, BeatRow, FleetDay
 
 AGAIN = 8  # repeats at once; after that the caller waits and repeats
 KEPT = 8  # decisions: more than flushes whose answer can be awaited at once
@@ -101,7 +95,7 @@ class PostgresStore(PostgresReader):
         alone: bool = True,
         worker: str = "",
         archived: bool = False,
-    ) -> PostgresStore:
+    ) -> "PostgresStore":
         """Return the store, its tables made or upgraded; raises StoreError when it cannot be."""
         store = cls(url, password, alone=alone, worker=worker, archived=archived)
         try:

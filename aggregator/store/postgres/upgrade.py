@@ -1,8 +1,8 @@
 """What a step from one version of the PostgreSQL store to the next has to convert."""
 
-from __future__ import annotations
+from typing import Any
 
-from typing import TYPE_CHECKING, Any
+import psycopg
 
 from aggregator.counting.record_rows import row_record
 from aggregator.store.forms import repack_pairs
@@ -10,9 +10,6 @@ from aggregator.store.packed_records import pack_record
 from aggregator.store.postgres import schema as tables
 from aggregator.store.postgres import statements as schema
 from aggregator.store.postgres.link import check
-
-if TYPE_CHECKING:
-    import psycopg
 
 _PAGE = 5000
 _OLD = f"""SELECT device, stream, {tables.OLD_RECORD} FROM old_records

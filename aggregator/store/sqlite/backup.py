@@ -1,28 +1,23 @@
 """Backups of a SQLite store by SQLite's own online backup."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
+from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from itertools import chain, count
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import NamedTuple
 
 from aggregator.archive.directory import put_in_place
 from aggregator.archive.spool import MODE, sync_directory
 from aggregator.errors import StoreError, StoreHeldError
+from aggregator.store.contract import PlanRow, Reader
+from aggregator.store.rows import AuditRow
 from aggregator.store.sqlite.reader import SqliteReader, check, refuse_moved, translate
 from aggregator.store.sqlite.store import SqliteStore
 from edge_ldp.service.files import make_closed
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
-    from aggregator.store.contract import PlanRow, Reader
-    from aggregator.store.rows import AuditRow
-
-    GoingOn = Callable[[Reader, "Since"], "Since"]
+GoingOn = Callable[[Reader, "Since"], "Since"]
 
 WAIT_S = 20.0
 _OTHER = "name a file that can be written"

@@ -1,27 +1,22 @@
 """An operator's connection to a SQLite store, beside the service that writes to it."""
 
-from __future__ import annotations
-
+import sqlite3
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Self
+from pathlib import Path
+from typing import Any, Self
 
 from aggregator.counting.record_rows import record_row
+from aggregator.counting.records import Record
 from aggregator.counting.reporters import united
 from aggregator.counting.tally import add_pairs
 from aggregator.errors import FencedError, StoreError
+from aggregator.store.contract import CountedCell, PlanRow
 from aggregator.store.forms import pack_pairs, unpack_pairs
+from aggregator.store.rows import AuditRow
 from aggregator.store.shared_reads import ADD_AUDIT
 from aggregator.store.sqlite import schema
 from aggregator.store.sqlite.reader import SqliteReader, connect, refuse_moved
-
-if TYPE_CHECKING:
-    import sqlite3
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from aggregator.counting.records import Record
-    from aggregator.store.contract import CountedCell, PlanRow
-    from aggregator.store.rows import AuditRow
 
 WAIT_S = 20.0  # for the service's flush, or a merge of many
 _TABLES = """SELECT one.name FROM sqlite_master AS one, pragma_table_info(one.name) AS part

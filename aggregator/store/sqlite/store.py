@@ -1,16 +1,20 @@
 """The embedded store: one SQLite file, WAL, one synchronous=FULL transaction for each flush."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import sqlite3
 import time
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from pathlib import Path
+from uuid import UUID
 
+from aggregator.counting.records import Changes, Key
 from aggregator.errors import FencedError, StoreError
+from aggregator.store.contract import Decide, PlanRow, RevisionRow
 from aggregator.store.forms import repack_pairs
+from aggregator.store.rows import AuditRow, BeatRow, FleetDay
 from aggregator.store.shared_reads import ADD_AUDIT, PUT_FACT
 from aggregator.store.sqlite import curated_schema, schema
 from aggregator.store.sqlite.flush import known, write
@@ -23,16 +27,6 @@ from aggregator.store.sqlite.reader import (
     refuse_moved,
 )
 from edge_ldp.service.files import make_closed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from collections.abc import Set as AbstractSet
-    from pathlib import Path
-    from uuid import UUID
-
-    from aggregator.counting.records import Changes, Key
-    from aggregator.store.contract import Decide, PlanRow, RevisionRow
-    from aggregator.store.rows import AuditRow, BeatRow, FleetDay
 
 LOOKS, LOOK_S = 5, 0.02  # a reader holds the lock for less than that
 
@@ -50,7 +44,7 @@ class SqliteStore(SqliteReader):
         self._counted_version: int | None = None
 
     @classmethod
-    def open(cls, path: Path) -> SqliteStore:
+    def open(cls, path: Path) -> "SqliteStore":
         """Return the store, made if there is none; raises StoreError when it cannot be used.
 
         Whatever the umask, only its owner and group may read it.

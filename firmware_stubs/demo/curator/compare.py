@@ -1,20 +1,21 @@
 """The released daily sums beside the true ones: rows, coverage, accounting, verdict, JSON."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy
 
-from firmware_stubs.demo.curator.scenario import DAY_S, DAY_SLOTS, EPSILON, SLOT_S, THETA_DAYS
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from firmware_stubs.demo.curator.run import Played
-    from firmware_stubs.demo.curator.scenario import Scenario
+from firmware_stubs.demo.curator.run import Played
+from firmware_stubs.demo.curator.scenario import (
+    DAY_S,
+    DAY_SLOTS,
+    EPSILON,
+    SLOT_S,
+    THETA_DAYS,
+    Scenario,
+)
 
 CHANCE = 1e-5  # at most, that more intervals miss than may when each covers 95 %
 KWH = SLOT_S / 3600 / 1000  # of a watt over a slot

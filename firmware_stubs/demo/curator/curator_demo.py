@@ -4,27 +4,20 @@ It passes when the daily intervals hold as they promise, every value was release
 exactly once, and no reading was found in what the agent wrote.
 """
 
-from __future__ import annotations
-
+import argparse
 import time
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from rich.console import Console
 
 from firmware_stubs.demo.children import Crew
-from firmware_stubs.demo.curator.compare import Comparison, compare, to_json
+from firmware_stubs.demo.curator.compare import Comparison, Row, compare, to_json
 from firmware_stubs.demo.curator.run import Run
 from firmware_stubs.demo.curator.scenario import EPSILON, LEAD_S, SLOT_S, THETA_DAYS, Scenario
 from firmware_stubs.demo.ended import Ended
 from firmware_stubs.demo.table import table_of
 from firmware_stubs.meters.telegram import p1_telegram
-
-if TYPE_CHECKING:
-    import argparse
-    from pathlib import Path
-
-    from firmware_stubs.demo.curator.compare import Row
 
 COLUMNS = ("from day", "days", "true kWh", "cut at θ", "released", "95 % from", "to", "held")
 TRIES = 3000

@@ -1,24 +1,17 @@
 """The picture of a run: daily sums, weekly sums, and how the errors are spread."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
+from matplotlib.axes import Axes
+from numpy.typing import NDArray
 
+from firmware_stubs.demo.curator.compare import Comparison, Row
 from firmware_stubs.demo.curator.scenario import DAY_SLOTS, EPSILON, SHARE, SLOT_S, THETA_DAYS
 from firmware_stubs.demo.drawing import ESTIMATE, FAINT, PLAIN, TRUTH, canvas, entitle, key
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from matplotlib.axes import Axes
-    from numpy.typing import NDArray
-
-    from firmware_stubs.demo.curator.compare import Comparison, Row
-
-    Floats = NDArray[np.float64]
+Floats = NDArray[np.float64]
 
 BIN_KWH = 1.0
 SOURCE = (

@@ -1,18 +1,20 @@
 """The run: broker, meter, aggregator and agent started, watched, searched, asked and stopped."""
 
-from __future__ import annotations
-
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from firmware_stubs.demo.ask import ask_command
 from firmware_stubs.demo.broker import choose_broker, search_path, wait_until_listening
+from firmware_stubs.demo.children import Crew
 from firmware_stubs.demo.curator.scenario import (
     BASE_WH,
     DAY_SLOTS,
     HOME,
     THETA_DAYS,
+    Scenario,
     agent_files,
     aggregator_files,
     meter_command,
@@ -22,13 +24,6 @@ from firmware_stubs.demo.curator.scenario import (
 from firmware_stubs.demo.files import command
 from firmware_stubs.demo.run import LOOK_S, PORTS_S, SETTLE_S, Playing
 from firmware_stubs.demo.search import Searched, build_patterns, search_directory
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from firmware_stubs.demo.children import Crew
-    from firmware_stubs.demo.curator.scenario import Scenario
 
 _SAID_DAYS = 56  # between two lines
 

@@ -3,16 +3,17 @@
 Four weeks come first: θ is chosen from them, and nothing of them is published.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from edge_ldp.protocol.utc import utc
 from firmware_stubs.data import load_year
+from firmware_stubs.demo.broker import BrokerChoice
 from firmware_stubs.demo.tables import (
     agent_file,
     aggregator_file,
@@ -21,13 +22,6 @@ from firmware_stubs.demo.tables import (
     clock_table,
     meter_words,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    from firmware_stubs.demo.broker import BrokerChoice
 
 FLEET = "demo"
 HOME = "home-1"
