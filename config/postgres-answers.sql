@@ -27,6 +27,11 @@ CREATE TABLE IF NOT EXISTS edge_ldp_answers.periods (  -- homes' own sums, many 
     CHECK (NOT withheld OR num_nonnulls(homes, slots, coverage, mean, low, high, energy_kwh, energy_kwh_low, energy_kwh_high,
         full_kwh, full_kwh_low, full_kwh_high) = 0)
 );
+ALTER TABLE edge_ldp_answers.periods DROP CONSTRAINT IF EXISTS withheld_volumes,
+    ADD COLUMN IF NOT EXISTS volume_m3 float8, ADD COLUMN IF NOT EXISTS volume_m3_low float8, ADD COLUMN IF NOT EXISTS volume_m3_high float8,
+    ADD COLUMN IF NOT EXISTS full_m3 float8, ADD COLUMN IF NOT EXISTS full_m3_low float8, ADD COLUMN IF NOT EXISTS full_m3_high float8,
+    ADD CONSTRAINT withheld_volumes CHECK (NOT withheld OR num_nonnulls(volume_m3, volume_m3_low, volume_m3_high, full_m3, full_m3_low,
+        full_m3_high) = 0);
 CREATE OR REPLACE VIEW edge_ldp_answers.sums AS SELECT * FROM edge_ldp_answers.periods;
 REVOKE ALL ON ALL TABLES IN SCHEMA public, edge_ldp_answers FROM :"reader";
 REVOKE CREATE ON SCHEMA public FROM :"reader";

@@ -18,7 +18,7 @@ from aggregator.answers.local_time import Spans
 from aggregator.answers.parts import AnswerPart, Seconds, Span
 from aggregator.answers.query import Figures
 from aggregator.answers.sums_answer import SumPeriod, read_sums_answer
-from aggregator.answers.units import energy_kwh
+from aggregator.answers.units import energy_kwh, volume_m3
 from edge_ldp.device.sums import DAY_S, MAX_DAYS
 from edge_ldp.protocol.messages import topic
 from edge_ldp.version import __version__
@@ -158,7 +158,18 @@ def _whole(
 
 
 def _sensors(stream: StreamTable) -> dict[str, dict[str, str]]:
-    """Return what each figure is to Home Assistant: of a day its energy, where the unit has one."""
+    """Return what each figure is to Home Assistant: of a day its energy, where the unit has one.
+
+    Of gas homes' sums of their last period alone, as no report is of it.
+    """
+    if volume_m3(stream, 0) is not None:
+        told = {
+            "name": f"{stream.name}, measured in the last period",
+            "unit_of_measurement": "m³",
+            "device_class": "gas",
+            "value_template": _shown("sums.volume_m3"),
+        }
+        return {"sums": told}
     power = {"device_class": "power"} if stream.unit in ("W", "kW") else {}
     mean = {"unit_of_measurement": stream.unit, "state_class": "measurement", **power}
     day = {
@@ -178,5 +189,9 @@ def _sensors(stream: StreamTable) -> dict[str, dict[str, str]]:
 
 
 def _shown(what: str, cleared: str = "none") -> str:
-    """Return a template; of a topic that is cleared, as a retired stream's, there is no JSON."""
-    return f"{{{{ value_json.{what} if value_json is defined else {cleared} }}}}"
+    """Return a template; of a topic that is cleared, as a retired stream's, there is no JSON.
+
+    Before the first period is over there are no sums.
+    """
+    some = " and value_json.sums" if what.startswith("sums") else ""
+    return f"{{{{ value_json.{what} if value_json is defined{some} else {cleared} }}}}"

@@ -14,7 +14,7 @@ from aggregator.answers.curves import (
     RangeRow,
     ShownDensity,
 )
-from aggregator.answers.parts import AnswerPart, InUnit, Iso, Kwh, Reports, Seconds, Share, Span
+from aggregator.answers.parts import M3, AnswerPart, InUnit, Iso, Kwh, Reports, Seconds, Share, Span
 from aggregator.answers.plan_view import PlanTerms, plan_terms
 from aggregator.answers.query import Figures, GroupFigures
 from aggregator.answers.sums_answer import (
@@ -30,6 +30,7 @@ from aggregator.answers.units import (
     ENERGIES,
     clock_text,
     csv_text,
+    ends,
     energy_of,
     figure,
     iso,
@@ -67,7 +68,8 @@ class BestFigures(AnswerPart, frozen=True, kw_only=True):
 
     mode: by reports (local), or by sums where these are narrower and leave out no time that reports
     tell of; mean, low, high; energy_kwh, energy_kwh_low, energy_kwh_high of the slots in which
-    devices were there (local), or that homes measured (sums); devices that were heard, or sent
+    devices were there (local), or that homes measured (sums), volume_m3 and its ends: the same of a
+    volume, by sums; devices that were heard, or sent
     sums; withheld: the rest is null.
     """
 
@@ -78,6 +80,9 @@ class BestFigures(AnswerPart, frozen=True, kw_only=True):
     energy_kwh: Kwh | None
     energy_kwh_low: Kwh | None
     energy_kwh_high: Kwh | None
+    volume_m3: M3 | None = None
+    volume_m3_low: M3 | None = None
+    volume_m3_high: M3 | None = None
     devices: int | None
     withheld: bool
 
@@ -185,7 +190,7 @@ def _best(
     """Return the one mode's figures: of sums only if they are of all the time of reports."""
     if sums is not None and mode == SUMS and (span is None or sums.is_all_of(*span)):
         return BestFigures.of(sums.whole, mode=SUMS, devices=sums.whole.homes)
-    return BestFigures.of(whole, mode=LOCAL)
+    return BestFigures.of(whole, mode=LOCAL, **ends("volume_m3", None, None, None))
 
 
 def query_csv(view: QueryAnswer) -> str:

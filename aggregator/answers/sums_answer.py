@@ -17,9 +17,20 @@ from msgspec import field
 from msgspec.structs import asdict
 
 from aggregator.answers.local_time import DAYS
-from aggregator.answers.parts import AnswerPart, InUnit, Iso, Kwh, Seconds, Share, Span, UnitSlots
+from aggregator.answers.parts import (
+    M3,
+    AnswerPart,
+    InUnit,
+    Iso,
+    Kwh,
+    Seconds,
+    Share,
+    Span,
+    UnitSlots,
+)
 from aggregator.answers.units import (
     ENERGIES,
+    VOLUMES,
     clock_text,
     csv_text,
     ends,
@@ -31,6 +42,7 @@ from aggregator.answers.units import (
     number_text,
     scale_of,
     text_table,
+    volume_m3,
 )
 from aggregator.counting.period_totals import FIXED, pooled, read_layout, report_of
 from edge_ldp.device.sums import DAY_S
@@ -51,9 +63,14 @@ if TYPE_CHECKING:
 LAST_S = 1 << 40
 HOURS = 24
 LOCAL, SUMS = MODES = ("local", "sums")
+VOLUME_KEYS = (
+    *("volume_m3", "volume_m3_low", "volume_m3_high"),
+    *("full_m3", "full_m3_low", "full_m3_high"),
+)
 COLUMNS = (
     *("at", "mean", "low", "high", "energy_kwh", "energy_kwh_low", "energy_kwh_high"),
     *("full_kwh", "full_kwh_low", "full_kwh_high", "homes", "slots", "coverage", "withheld"),
+    *VOLUME_KEYS,
 )
 _Z = NormalDist().inv_cdf(0.975)
 
@@ -63,11 +80,11 @@ class SumFigures(AnswerPart, frozen=True, kw_only=True):
 
     mean, low, high (95 %) over homes' slots; energy_kwh, energy_kwh_low, energy_kwh_high of the
     slots that were measured; full_kwh, full_kwh_low, full_kwh_high: the same mean in every slot of
-    every home enrolled; homes that sent something, the most at any moment; slots of homes with a
-    value, coverage: their share of all slots of all enrolled; exact: the interval is of the exact
-    law of the noise; sway, mean_sway: how far any one home, lying, can have moved total and mean;
-    withheld: mean to mean_sway are null, as fewer homes than query.min_devices sent something, or a
-    group leaves out so few.
+    every home enrolled; volume_m3, full_m3 and their ends: the same of volumes; homes that sent
+    something, the most at any moment; slots of homes with a value, coverage: their share of all
+    slots of all enrolled; exact: the interval is of the exact law of the noise; sway, mean_sway:
+    how far any one home, lying, can have moved total and mean; withheld: mean to mean_sway are
+    null, as fewer homes than query.min_devices sent something, or a group leaves out so few.
     """
 
     mean: InUnit | None = None
@@ -79,6 +96,12 @@ class SumFigures(AnswerPart, frozen=True, kw_only=True):
     full_kwh: Kwh | None = None
     full_kwh_low: Kwh | None = None
     full_kwh_high: Kwh | None = None
+    volume_m3: M3 | None = None
+    volume_m3_low: M3 | None = None
+    volume_m3_high: M3 | None = None
+    full_m3: M3 | None = None
+    full_m3_low: M3 | None = None
+    full_m3_high: M3 | None = None
     homes: int | None = None
     slots: int | None = None
     coverage: Share | None = None
@@ -265,14 +288,16 @@ class _Asking:
         found = total, total - half, total + half
         full = max(self.enrolled, homes) * _slots_of(taken)
         mean, low, high = (one / slots for one in found)
-        scaled = [energy_kwh(self.stream, one / slots * full) for one in found]
+        scaled = [one / slots * full for one in found]
         sway = float(sum(one.sway for each in taken for one in each.found))
         return SumFigures(
             mean=mean,
             low=low,
             high=high,
             **energies(self.stream, *found),
-            **ends("full_kwh", *scaled),
+            **ends("full_kwh", *(energy_kwh(self.stream, one) for one in scaled)),
+            **ends("volume_m3", *(volume_m3(self.stream, one) for one in found)),
+            **ends("full_m3", *(volume_m3(self.stream, one) for one in scaled)),
             homes=homes,
             slots=slots,
             coverage=slots / full,
@@ -367,29 +392,26 @@ def _slots_of(taken: Iterable[_Taken]) -> int:
 def _table(rows: Collection[tuple[str, SumFigures]], unit: str) -> str:
     named, by = scale_of(unit, largest(row.mean for _, row in rows))
     head = ["", f"mean {named}", "95 % from", "to"]
-    used = {name: _used(row, unit) for name, row in rows}
-    energy, energy_by = scale_of(
-        "dm3" if unit == "dm3" else "kWh", largest(one[1] for one in used.values())
-    )
-    if unit in (*ENERGIES, "dm3"):
+    used = {name: _used(row) for name, row in rows}
+    many = largest(one[1] for one in used.values())
+    energy, energy_by = scale_of("m3" if unit in VOLUMES else "kWh", many)
+    if has_amounts := unit in (*ENERGIES, *VOLUMES):
         head += [f"measured {energy}", f"of all homes {energy}", "95 % from", "to"]
     cells = []
     for name, row in rows:
         line = [name, *(figure(one, by) for one in (row.mean, row.low, row.high))]
-        if unit in (*ENERGIES, "dm3"):
+        if has_amounts:
             line += [figure(one, energy_by) for one in used[name]]
         share = "-" if row.coverage is None else f"{row.coverage:.0%}"
         cells.append([*line, number_text(row.homes), share])
     return text_table([*head, "homes", "coverage"], cells)
 
 
-def _used(row: SumFigures, unit: str) -> tuple[float | None, ...]:
-    """Return what was measured, and of all homes with its interval: kWh, or dm³ of gas."""
-    if unit != "dm3" or row.slots is None or not row.coverage:
+def _used(row: SumFigures) -> tuple[float | None, ...]:
+    """Return what was measured, and of all homes with its interval: kWh, or m³."""
+    if row.volume_m3 is None:
         return row.energy_kwh, row.full_kwh, row.full_kwh_low, row.full_kwh_high
-    slots = row.slots, *(row.slots / row.coverage,) * 3
-    means = row.mean, row.mean, row.low, row.high
-    return tuple(one and one * many for one, many in zip(means, slots, strict=True))
+    return row.volume_m3, row.full_m3, row.full_m3_low, row.full_m3_high
 
 
 def _day_text(part: SumPart) -> str:

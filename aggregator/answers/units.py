@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 HOUR_S = 3600
 KWH_WH = 1000
 ENERGIES = ("W", "kW", "Wh", "kWh")  # units of a stream whose totals are energies
+VOLUMES = {"dm3": 1000, "m3": 1}  # units of a stream whose totals are volumes: so many are 1 m³
 LARGER = {  # and from which figure on
     "W": ("kW", 1e4),
     "Wh": ("kWh", 1e4),
@@ -42,6 +43,12 @@ def energies(
 ) -> dict[str, float | None]:
     """Return a total and its interval as energy, by the keys of every JSON with totals."""
     return ends("energy_kwh", *(energy_kwh(stream, one) for one in (total, low, high)))
+
+
+def volume_m3(stream: StreamTable, total: float | None) -> float | None:
+    """Return the volume of a total (unit × slots), m³; None where the unit tells of none."""
+    of_one = VOLUMES.get(stream.unit)
+    return None if total is None or of_one is None else total / of_one
 
 
 def energy_of(row: Any) -> tuple[float | None, ...]:

@@ -10,7 +10,7 @@ from msgspec.structs import asdict
 from aggregator.answers.curve_answer import CurveAnswer
 from aggregator.answers.fleet.changes import ExportedAnswers
 from aggregator.answers.local_time import Spans
-from aggregator.answers.sums_answer import LOCAL, read_sums_answer
+from aggregator.answers.sums_answer import LOCAL, VOLUME_KEYS, read_sums_answer
 from aggregator.commands.asking import Shown, add_command
 from aggregator.commands.common import make_clock, reading
 from aggregator.commands.figures import load_curve
@@ -32,6 +32,7 @@ FIGURES = ("n", "device_slots", *OF_ALL)
 SUM_FIGURES = (
     *("homes", "slots", "coverage", *OF_ALL),
     *("full_kwh", "full_kwh_low", "full_kwh_high"),
+    *VOLUME_KEYS,
 )
 LEAST = 2  # homes of a sum that leaves, whatever [query] min_devices: one home's is a release
 Row = dict[str, object]

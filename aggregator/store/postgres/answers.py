@@ -15,6 +15,8 @@ COLUMNS = {  # of each table, as answers name them
     "periods": (
         *(*KEYS, "to_s", "homes", "slots", "coverage"),
         *("full_kwh", "full_kwh_low", "full_kwh_high"),
+        *("volume_m3", "volume_m3_low", "volume_m3_high"),
+        *("full_m3", "full_m3_low", "full_m3_high"),
     ),
 }
 NAMES = {"group": '"group"', "from_s": "from_at", "to_s": "to_at"}
@@ -49,7 +51,7 @@ def write_answers(
                 )
                 add = f"INSERT INTO {of} ({names}) VALUES ({places})"  # noqa: S608
                 cursor.executemany(add, [[row[name] for name in columns] for row in told])
-    except (errors.UndefinedTable, errors.InvalidSchemaName) as exc:
-        raise StoreError(where, "has no tables for answers", SCRIPT) from exc
+    except (errors.UndefinedTable, errors.UndefinedColumn, errors.InvalidSchemaName) as exc:
+        raise StoreError(where, "has no such tables for answers", SCRIPT) from exc
     except psycopg.Error as exc:
         raise translate(exc, where, lost=False) from exc

@@ -20,6 +20,7 @@ from tests.aggregator.console.small_fleet import (
     Fleet,
     add_plans,
     add_reports,
+    add_sums,
     make_fleet,
 )
 
@@ -129,6 +130,29 @@ def test_templates_give_the_message_and_nothing_of_a_topic_that_is_cleared(fleet
         assert float(value.render(value_json=found[SUM])) == found[SUM][part][figure]
         assert json.loads(attributes.render(value_json=found[SUM])) == found[SUM][part]
         assert (value.render(), attributes.render()) == ("None", "{}")
+
+
+def test_gas_is_the_sums_of_its_last_period(tmp_path: Path) -> None:
+    """No report is of it: there is one sensor, unknown until homes have sent sums."""
+    fleet = make_fleet(tmp_path, units="dm3")
+    at = DAY.replace("day", "sums")
+    engine = Environment(undefined=StrictUndefined, autoescape=False)  # noqa: S701 (no page)
+    before = announced(fleet, ON)
+    assert list(before) == [SUM, at]
+    facts = ("device_class", "unit_of_measurement")
+    assert [before[at][key] for key in facts] == ["gas", "m³"]
+    add_sums(fleet, add_plans(fleet, 2), [f"home-{one}" for one in range(12)], 2)
+    after = announced(fleet, ON)
+    for found in (before, after):
+        sums = found[SUM]["sums"]
+        value, attributes = (
+            engine.from_string(found[at][key]).render(value_json=found[SUM])
+            for key in ("value_template", "json_attributes_template")
+        )
+        assert value == str(sums and sums["volume_m3"])
+        assert json.loads(attributes) == (sums or {})
+    told = after[SUM]["sums"]
+    assert told["volume_m3"] == pytest.approx(told["slots"] * told["mean"] / 1000)
 
 
 def test_a_unit_without_energy_has_means_alone(tmp_path: Path) -> None:

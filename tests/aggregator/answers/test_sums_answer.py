@@ -246,13 +246,22 @@ def test_it_is_shown_to_people_machines_and_spreadsheets(store: SqliteStore) -> 
     text = sums_text(found, "W", UTC)
     assert "06:00 to 12:00 UTC" in text
     assert "80%" in text
-    of_gas = [line.split() for line in sums_text(found, "dm3", UTC).splitlines()]
-    whole = found.whole  # told in dm³ for each slot, and in m³ of all homes
-    assert whole.mean
-    assert whole.slots
-    assert whole.coverage
-    assert of_gas[1][:4] == ["mean", "dm3", "95", "%"]
-    assert f"{whole.mean * whole.slots / whole.coverage / 1000:,.1f}" in of_gas[2]
     assert sums_csv(found).splitlines()[0].startswith("at,mean,low,high,energy_kwh")
     assert len(sums_csv(found).splitlines()) == 1 + 1 + 1 + 4
     assert '"from": "' in answer_json(found)
+    gas = replace(STREAM, unit="dm3")
+    of_gas = read_sums_answer(store, gas, (None, None), UTC, least=10)
+    assert of_gas
+    whole, known = of_gas.whole, found.whole  # told in dm³ for each slot, and in m³ of all homes
+    assert (whole.mean, whole.energy_kwh, known.volume_m3) == (known.mean, None, None)
+    ends = (whole.volume_m3, whole.full_m3_low, whole.full_m3_high)
+    kwh = (
+        known.energy_kwh,
+        known.full_kwh_low,
+        known.full_kwh_high,
+    )  # of quarter hours of as many W
+    assert ends == pytest.approx([4 * (one or 0) for one in kwh])
+    lines = [line.split() for line in sums_text(of_gas, "dm3", UTC).splitlines()]
+    assert lines[1][:4] == ["mean", "dm3", "95", "%"]
+    assert f"{whole.full_m3:,.1f}" in lines[2]
+    assert f"{whole.volume_m3}" in sums_csv(of_gas)

@@ -213,7 +213,7 @@ def add_sums(  # noqa: PLR0913 (a layout)
             y = tuple(n * (400 + 100 * part) + moved for part in range(cells))
             frame = SumsFrame(
                 *(0, 9, batch, last - days + batch, SLOT_S, 1, cells, 1, 0, 0, 5000, scale),
-                *("W", "power", (n,) * cells, y),
+                *(fleet.config.streams[0].unit, "power", (n,) * cells, y),
             )
             send(fleet, plan, [Message(topic("demo", "report", device), encode_sums(frame))])
 
@@ -224,7 +224,7 @@ def send(fleet: Fleet, plan: Plan, *flushes: Sequence[Message], now_s: int = END
     rules = Rules(
         streams={1: StreamRules(SLOT_S, slots, {plan.epoch: allowed_codes(plan)})},
         devices=None, max_devices=10**6, window_s=10**8, tolerance_s=300, now_s=float(now_s),
-        measured={"power": Measured(1, "W", 0, 5000)},
+        measured={"power": Measured(1, fleet.config.streams[0].unit, 0, 5000)},
     )  # fmt: skip
     store = open_store(fleet.config, str(fleet.file))
     for messages in flushes:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 FIGURES = {
     *("mean", "low", "high", "total", "n", "energy_kwh", "total_low", "total_high"),
-    *("homes", "slots", "full_kwh", "coverage"),
+    *("homes", "slots", "full_kwh", "full_m3", "volume_m3", "coverage"),
 }
 OF = (("group", "tiny"),)
 WAYS = [
