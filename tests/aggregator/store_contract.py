@@ -1,6 +1,6 @@
 """What every store does, whichever engine keeps it; each engine's own faults stand beside it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from uuid import uuid4
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from aggregator.counting.period_totals import totals_of
-from aggregator.counting.records import Changes, Known, Marked, Member, Record
+from aggregator.counting.records import Changes, Key, Known, Marked, Member, Record
 from aggregator.counting.reporters import pack_reporters, unpack_reporters
 from aggregator.counting.seen_batches import DIGEST, DeviceState, Gap
 from aggregator.counting.tally import Tally
@@ -74,6 +74,24 @@ def commit(store: Store, change: Changes, now_s: int = NOW_S) -> None:
     store.update(frozenset(), frozenset(), now_s, lambda _: change)
 
 
+def known(
+    store: Store,
+    keys: Iterable[Key] = (),
+    devices: Iterable[str] = (),
+    now_s: int = NOW_S,
+    change: Changes | None = None,
+) -> Known:
+    """Return what a decision about these is told; nothing changes unless told."""
+    seen: list[Known] = []
+
+    def decide(known: Known) -> Changes:
+        seen.append(known)
+        return change or changes()
+
+    store.update(frozenset(keys), frozenset(devices), now_s, decide)
+    return seen[0]
+
+
 def codes(*pairs: tuple[int, int], epoch: int = 1, stream: int = 1, group: int = 0) -> Tally:
     slots, found = zip(*pairs, strict=True)
     return count_batches([((stream, epoch, group, 0), 4, np.array(slots), np.array(found))])
@@ -102,16 +120,10 @@ class StoreContract:
         store = open_store()
         first = changes({("home", 1): RECORD}, enrolled=frozenset({"home"}))
         commit(store, first)
-        seen: list[Known] = []
-
-        def decide(known: Known) -> Changes:
-            seen.append(known)
-            return changes()
-
         store = open_store()
-        keys = frozenset({("home", 1), ("home", 2), ("new", 1)})
-        store.update(keys, frozenset({"home", "new"}), NOW_S + 1, decide)
-        assert seen == [Known({("home", 1): RECORD}, frozenset({"home"}), 1, claims=[])]
+        keys = [("home", 1), ("home", 2), ("new", 1)]
+        told = known(store, keys, ["home", "new"], NOW_S + 1)
+        assert told == Known({("home", 1): RECORD}, frozenset({"home"}), 1, claims=[])
         assert store.last_commit_s() == NOW_S + 1
         assert store.states("home") == [(1, RECORD)]
         assert list(store.records()) == [(("home", 1), RECORD)]
@@ -376,21 +388,9 @@ class StoreContract:
         key = ("home", 1)
         commit(store, changes({key: RECORD}, watched={(*key, "a"): b"1", (*key, "b"): b"2"}))
         commit(store, changes(watched={(*key, "a"): b"3"}, marked={key: mark}))
-        store.update(
-            frozenset(),
-            frozenset(),
-            NOW_S + 60,
-            lambda _: changes(marked={key: replace(mark, seen=45)}),
-        )
-        seen: list[Known] = []
-
-        def decide(known: Known) -> Changes:
-            seen.append(known)
-            return changes()
-
+        commit(store, changes(marked={key: replace(mark, seen=45)}), NOW_S + 60)
         store = open_store()
-        store.update(frozenset({key}), frozenset(), NOW_S, decide)
-        assert seen[0].watched == {(*key, "a"): b"3", (*key, "b"): b"2"}
+        assert known(store, [key]).watched == {(*key, "a"): b"3", (*key, "b"): b"2"}
         assert store.marks() == [MarkRow("home", 1, NOW_S, NOW_S + 60, 2, replace(mark, seen=45))]
 
     def test_what_the_counts_are_about_cannot_change(self, open_store: OpenStore) -> None:
@@ -438,16 +438,12 @@ class StoreContract:
         for name, since_s, until_s in (("gas", begin, end), ("power", begin + 1, end)):
             assert not store.period_totals(name, since_s, until_s)
             assert not store.period_sums(name, since_s, until_s)
-        seen: list[Known] = []
-
-        def decide(known: Known) -> Changes:
-            seen.append(known)
-            return changes()
-
-        for one in ("home-2", "other"):
-            store.update(frozenset({(one, 513)}), frozenset(), end, decide)
-        store.update(frozenset({("home-2", 1)}), frozenset(), end, decide)
-        assert [list(known.claims) for known in seen] == [[came[1][:4]], [], []]
+        asked = [("home-2", 513), ("other", 513), ("home-2", 1)]
+        assert [list(known(store, [key], (), end).claims) for key in asked] == [
+            [came[1][:4]],
+            [],
+            [],
+        ]
 
     def test_a_record_is_replaced_by_a_decision_that_saw_it(self, open_store: OpenStore) -> None:
         store = open_store()

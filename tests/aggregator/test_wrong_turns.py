@@ -414,6 +414,7 @@ def test_a_wrong_turn_says_what_and_what_to_do(name: str, desk: Desk) -> None:
 def test_setup_warns_of_what_check_warns_of(desk: Desk) -> None:
     told = "power: ε 12 hides little: one report may make one value"
     setup = ("setup", str(desk.place / "fleet"), "--port", str(free_port()))
+    assert "--rehearsal: expected no --host" in desk.says(*setup, "--host", "x", "--rehearsal")
     assert told in desk.says(*setup, "--epsilon", "12", "--json")
 
 
@@ -425,6 +426,13 @@ def test_setup_warns_of_what_check_warns_of(desk: Desk) -> None:
         ("--port", "99999", "expected a port, 1 to 65535, not '99999'"),
         ("--slot-seconds", "0", "expected a whole number above 0"),
         ("--zone", "Mars/X", "expected a time zone"),
+        (
+            "--zone",
+            "berlin",
+            'expected a time zone, as "UTC" or "Europe/Berlin", not "berlin"',
+        ),
+        ("--host", "a b", "expected a name or address"),
+        ("--ceiling", "9", "survey_size: expected at most ceiling - low + 1"),
     ],
 )
 def test_an_option_of_setup_says_what_it_takes(

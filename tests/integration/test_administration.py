@@ -77,20 +77,3 @@ async def test_what_an_operator_decides_holds_at_once_and_is_undone_without_a_lo
         "",
         "feeder-1",
     ]
-
-
-async def test_a_gap_is_asked_for_again_until_it_is_filled(
-    wire: Wire, aggregator: Aggregator
-) -> None:
-    plan = await wire.plan()
-    (device,) = wire.add(1, plan)
-    first, _, third = (made(device) for _ in range(3))
-    await wire.send([first, third])
-    await until(lambda: aggregator.counted() == 2 * REPORTS)
-    (row,) = order(aggregator, "completeness", "--incomplete", "--exact")["devices"]
-    assert (row["gaps"], row["missing_batches"]) == ([[2, 2]], 1)
-    await until(lambda: wire.kept() == 1)  # the receipt came by itself, and names the gap
-    assert list(device.kept) == [2]
-    await wire.settle()
-    assert order(aggregator, "completeness", "--incomplete", "--exact")["devices"] == []
-    assert aggregator.counts() == wire.expected()

@@ -1,6 +1,5 @@
 """PostgreSQL cut off at every step of a flush, and the same counts as SQLite: AGG-06, 07, 10."""
 
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -130,39 +129,6 @@ def test_cut_at_each_step_of_a_flush_everything_counts_once_AGG_06_AGG_07(
         assert stride * at > 10
         assert everything(store) == everything(sqlite)
         store.close()
-
-
-def test_a_server_that_crashes_under_load_loses_and_doubles_nothing_AGG_06(
-    server: PostgresServer, url: str, sqlite: SqliteStore
-) -> None:
-    store = PostgresStore.open(url)
-    done = threading.Event()
-    taken = 0
-
-    def load() -> int:
-        nonlocal taken
-        held = 0
-        while not done.is_set():
-            held += take(store, flush(taken))
-            taken += 1
-        return held
-
-    with ThreadPoolExecutor(1) as pool:
-        loading = pool.submit(load)
-        try:
-            for _ in range(2):
-                before = taken
-                while taken < before + 20 and not loading.done():
-                    time.sleep(0.005)
-                server.crash()
-                server.start()
-        finally:
-            done.set()
-        assert loading.result() > 0
-    for step in range(taken):
-        take(sqlite, flush(step))
-    assert everything(store) == everything(sqlite)
-    store.close()
 
 
 @pytest.mark.slow

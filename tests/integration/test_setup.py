@@ -302,21 +302,6 @@ def test_the_pages_block_for_real_homes_leads_to_logins_and_a_signed_plan(fleet:
         assert service.wait(START_S) == 0
 
 
-def test_a_broker_that_cannot_be_told_is_said(fleet: Fleet) -> None:
-    fleet.setup("--fleet", "street")
-    said = fleet.devices("invite", "home-1")
-    assert "edge-ldp agent setup --invitation home-1.invitation" in said
-    assert said.endswith(
-        "tell the broker to read its passwords again: start it, or where it runs as a service: "
-        "systemctl reload mosquitto\n"
-    )
-    assert "has a login already; --again" in fleet.devices("invite", "home-1", code=2)
-    before = (fleet.config.parent / "invitations" / "home-1.invitation").read_bytes()
-    fleet.devices("invite", "home-1", "--again")
-    after = (fleet.config.parent / "invitations" / "home-1.invitation").read_bytes()
-    assert parse_invitation(before).password != parse_invitation(after).password
-
-
 def test_AGT_37_invitations_that_run_out_unused_end_and_a_new_device_is_told_what_it_loses(
     fleet: Fleet,
 ) -> None:
@@ -380,26 +365,6 @@ def test_thousands_are_invited_from_a_file_with_texts_for_qr_codes(fleet: Fleet)
     assert {(one["device"], one["group"]) for one in kept} == {(name, "feeder-1") for name in names}
     files = list((fleet.config.parent / "invitations").iterdir())
     assert {one.stat().st_mode & 0o777 for one in files} == {0o600}
-
-
-@pytest.mark.parametrize(
-    ("options", "told"),
-    [
-        (("--host", "a b"), "arguments: --host: expected a name or address"),
-        (("--host", "x", "--rehearsal"), "--rehearsal: expected no --host"),
-        (("--zone", "berlin"), "arguments: --zone: expected a time zone"),
-        (("--zone", "berlin"), 'not "berlin"; did you mean Europe/Berlin'),
-        (
-            ("--ceiling", "9"),
-            "arguments: --ceiling: survey_size: expected at most ceiling - low + 1",
-        ),
-    ],
-)
-def test_what_setup_cannot_do_is_said_before_anything_is_written(
-    fleet: Fleet, options: tuple[str, ...], told: str
-) -> None:
-    assert told in fleet.run("setup", str(fleet.config.parent), *options, code=2)
-    assert list(fleet.place.iterdir()) == []
 
 
 def test_a_configuration_without_devices_invites_nobody(fleet: Fleet) -> None:

@@ -31,12 +31,9 @@ from aggregator.counting.classes import (
 from aggregator.counting.tally import CountRows, merge_epochs, whose_of
 from aggregator.plans import planner
 from edge_ldp.mechanisms import Mechanism
-from edge_ldp.protocol.ledger import MAX_CELLS, open_ledger, scheduled
+from edge_ldp.protocol.ledger import MAX_CELLS, scheduled
 from edge_ldp.protocol.messages import Status, parse_status
 from edge_ldp.sums import CodeCounts, quantile_band, surveys_of
-from edge_ldp.vectorized import perturb_many
-from firmware_stubs.data import load_swiss
-from studies.schedule import heavy
 from tests.aggregator.fakes import CONFIG
 
 Ints = NDArray[np.int64]
@@ -137,55 +134,6 @@ def test_groups_add_up_to_the_whole_whatever_the_coin_gave_them_AGG_33() -> None
         assert (one.low or 0) < (one.mean or 0) < (one.high or 0)
 
 
-def real_reports(seed: int) -> tuple[CountRows, dict[int, int]]:
-    """Return counts and device-slots of two weeks of real homes in 13 groups, drawn by ledgers.
-
-    Every fifth home has a second stream, joins after three days and reports half as often.
-    """
-    rng = np.random.default_rng(seed)
-    readings = np.clip(load_swiss()[:, : 14 * 96].astype(np.int64), 0, STREAM.ceiling)
-    found: dict[int, list[Ints]] = {}
-    slots: dict[int, int] = {}
-    for at, home in enumerate(readings):
-        streams, joins = (2, 3 * 96) if at % 5 == 0 else (1, 0)
-        window = scheduled(8, 97, streams, 900)
-        ledger = open_ledger(window, joins - window.slots, lambda n: int(rng.integers(n)))
-        cells = {cell // streams for cell in ledger.cells if cell % streams == 0}
-        mine = [slot for slot in range(joins, len(home)) if slot % window.period in cells]
-        whose = whose_of(1 + at % 13, class_of(window.chance))
-        found.setdefault(whose, []).append(home[mine])
-        slots[whose] = slots.get(whose, 0) + len(home) - joins
-    columns: list[Ints] = []
-    for whose, several in sorted(found.items()):
-        values = np.concatenate(several)
-        codes = perturb_many(PLAN.stream_mechanism, values, entropy=rng.bytes)
-        surveys = perturb_many(PLAN.survey_mechanism, values, entropy=rng.bytes)
-        surveys += PLAN.stream_mechanism.code_count
-        sent: Ints = np.where(rng.random(len(values)) < float(SHARE), surveys, codes)
-        code, count = np.unique(sent.astype(np.int64), return_counts=True)
-        head = (np.full_like(code, one) for one in (2, BUCKET, whose))
-        columns.append(np.stack([*head, code, count]))
-    epoch, bucket, of, code, count = np.concatenate(columns, axis=1)
-    return CountRows(epoch, bucket, code, count, whose=of), slots
-
-
-def test_groups_of_real_homes_partition_their_fleet_AGG_33() -> None:
-    """13 groups of 31, each with homes of two report rates: totals add up to rounding."""
-    counted, slots = real_reports(seed=5)
-    weights = Weights(counted.whose, counted.count, slots)
-
-    def total(group: int | None = None) -> float:
-        mine = [n for whose, n in slots.items() if group in (None, whose >> CLASS_BITS)]
-        present = np.array([(BUCKET, sum(mine))], np.int64)
-        rows = counted if group is None else counted.some(counted.whose >> CLASS_BITS == group)
-        within = None if group is None else counted
-        nobody = np.zeros((0, 2), np.int64)
-        facts = Facts(PLANS, rows, present, nobody, 9, weights=weights, within=within)
-        return answer(STREAM, facts, WHOLE).whole.total or 0.0
-
-    assert sum(map(total, range(1, 14))) == pytest.approx(total(), rel=1e-11)
-
-
 def test_hours_weigh_homes_as_the_whole_does_AGG_32() -> None:
     found = answer(
         STREAM,
@@ -264,16 +212,6 @@ def test_meters_that_sleep_at_the_same_hours_count_for_what_they_measured_AGG_32
     )  # fmt: skip
     truncated = [LIGHT, (LIGHT + PLAN.theta + 2 * LIGHT) / 3]
     assert curve.mean.tolist() == pytest.approx(truncated, rel=1e-7)
-
-
-def test_a_fleet_whose_heavy_homes_sleep_by_the_products_own_path_AGG_32() -> None:
-    """Without the chance that was told these hours are 22 % too high, ± 3 % a run.
-
-    Seeded; chance alone would pass the bar in one of 100,000 seeds.
-    """
-    found = heavy.run(400, 1, 12, np.random.default_rng(1))
-    assert abs(found.errors[0, 1:].mean()) < 0.135
-    assert abs(found.errors[0, 0]) < 0.135
 
 
 def test_densities_and_theta_weigh_homes_by_their_time_AGG_32() -> None:

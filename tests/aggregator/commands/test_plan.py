@@ -281,20 +281,6 @@ def test_a_plan_that_devices_refuse_by_default_is_asked_back_at_a_terminal(
     assert large.json("plan", "show")["plan"]["epoch"] == 2
 
 
-def test_a_proposal_that_devices_refuse_by_default_says_so(large: Operator) -> None:
-    """No home is above 100 W: a lower θ suits them than devices admit."""
-    with closing(SqliteStore.open(large.file.with_name("a.db"))) as store:
-        count_surveys(store, parse_plan(store.plans()[0].payload), 20_000)
-    said = large.text("plan", "propose")
-    assert "would follow: epoch 2, θ = 6701 W" in said
-    assert "warning" not in said
-    text = large.file.read_text().replace("revise_slots", "theta_halvings = 14\nrevise_slots")
-    large.file.write_text(text)
-    said = large.text("plan", "propose")
-    assert re.search(r"warning: devices refuse this plan by default .*: at least 6701 W", said)
-    assert re.search(r"it takes theta_halvings = \d+ in \[policy.plans\]", said)
-
-
 def test_who_sits_at_a_terminal_is_asked_back_and_the_answer_is_logged(
     large: Operator, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,26 +5,15 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from aggregator.config import StreamTable
-from aggregator.counting.frames import FrameBatch
-from aggregator.counting.records import Known
-from aggregator.counting.refusals import Rules, StreamRules, allowed_codes
-from aggregator.counting.settle import settle
-from aggregator.counting.tally import split_epochs
 from aggregator.plans import planner
 from edge_ldp.certify import Certificate, ProvedClaim, certify_plan
 from edge_ldp.device.errors import ParameterError
-from edge_ldp.device.frame import encode
 from edge_ldp.device.lattice import bucket_edge
-from edge_ldp.estimate import ems
 from edge_ldp.estimate.density import Density, density
-from edge_ldp.mechanisms import Hybrid, Tuned
+from edge_ldp.mechanisms import Hybrid
 from edge_ldp.protocol.plan import Plan, last_epoch, parse_plan
-from edge_ldp.sums import CodeCounts, Epoch, estimate_mean
-from edge_ldp.vectorized import perturb_many
-from tests.aggregator.arrivals import read_frame
 
 STREAM = StreamTable(
     name="power",
@@ -173,65 +162,7 @@ def test_a_plan_of_which_a_claim_fails_is_not_made(monkeypatch: pytest.MonkeyPat
         planner.first_plan("demo", other, epoch=1, now_s=NOW_S)
 
 
-# Tuned streams: from the first survey to the mean, through every core
-
 TUNED = replace(STREAM, mechanism="tuned")
-
-
-def counted(plan: Plan, codes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Settle frames of 1,000 reports, one device each; return (stream, survey) counts."""
-    start = plan.issued_s // plan.slot_seconds + 1
-    slots = list(range(start, start + 1000))
-    arrivals = [
-        read_frame(f"home-{at}", encode(1, 1, plan.epoch, slots, tuple(part.tolist())))
-        for at, part in enumerate(codes.reshape(-1, 1000))
-    ]
-    rules = Rules(
-        streams={1: StreamRules(plan.slot_seconds, 4, {plan.epoch: allowed_codes(plan)})},
-        devices=None,
-        max_devices=1000,
-        window_s=35 * 86_400,
-        tolerance_s=300,
-        now_s=float((start + 1000) * plan.slot_seconds),
-    )
-    tally = settle(FrameBatch.of(arrivals), {}, {}, Known({}, frozenset(), 0), rules).tally
-    assert tally.total == len(codes)
-    rows = np.array(list(tally.rows()))
-    return split_epochs({plan.epoch: plan}, rows[:, 1], rows[:, 5], rows[:, 6])[plan.epoch]
-
-
-def test_a_tuned_stream_is_planned_counted_and_estimated() -> None:
-    rng = np.random.default_rng(3)
-    values = np.minimum(rng.exponential(400, 60_000).astype(np.int64), 9999)
-    first = planner.first_plan("demo", TUNED, epoch=1, now_s=NOW_S)
-    assert isinstance(first.stream_mechanism, Tuned)
-    offset = first.stream_mechanism.code_count
-    codes = offset + perturb_many(first.survey_mechanism, values, entropy=rng.bytes)
-    nothing, surveys = counted(first, codes)
-    assert not nothing.any()
-
-    density = ems(first.survey_mechanism, surveys)
-    plan = planner.next_plan(first, TUNED, density, values=VALUES, now_s=NOW_S + 10**6)
-    assert plan is not None
-    assert plan.certificate is None  # only what is issued is proved
-    plan = planner.proved(plan)
-    assert isinstance(plan.stream_mechanism, Tuned)
-    assert 1000 < plan.theta < 9999
-    assert parse_plan(plan.to_json()) == plan
-    assert planner.matches(plan, "demo", TUNED)
-    assert not planner.matches(plan, "demo", STREAM)
-
-    streams, none = counted(plan, perturb_many(plan.stream_mechanism, values, entropy=rng.bytes))
-    assert not none.any()
-    sums, survey = plan.stream_mechanism, plan.survey_mechanism
-    codes = plan.stream_mechanism.code_count + perturb_many(survey, values, entropy=rng.bytes)
-    none, surveys = counted(plan, codes)
-    assert not none.any()
-    counts = Epoch(CodeCounts(sums, streams), CodeCounts(survey, surveys))
-    mean = estimate_mean([counts], ceiling=TUNED.ceiling)
-    assert mean is not None
-    assert mean.low < values.mean() < mean.high
-    assert mean.high - mean.low < 0.6 * values.mean()
 
 
 def test_theta_rises_with_the_values_that_a_query_adds_up() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from aggregator.counting.records import Changes, HeldCounts, Known, Marked
+from aggregator.counting.records import HeldCounts, Marked
 from aggregator.errors import StoreError
 from aggregator.main import main
 from aggregator.store.contract import LAST_BUCKET, PlanRow, Reader, RevisionRow, Store
@@ -18,7 +18,7 @@ from aggregator.store.sqlite.store import SqliteStore
 from edge_ldp.protocol.messages import Status
 from tests.aggregator.counting.test_curated import FIRST, arrivals, frame, later
 from tests.aggregator.fakes import CONFIG
-from tests.aggregator.store_contract import NOW_S, RECORD, changes, codes, commit
+from tests.aggregator.store_contract import NOW_S, RECORD, changes, codes, commit, known
 
 KEY = ("home", 1)
 
@@ -96,17 +96,11 @@ def test_everything_is_there_to_the_bit_and_the_file_is_left_alone_AGG_22(
         assert everything(target) == before
         assert everything(source) == before
         assert (len(source.beats()), target.beats()) == (1, [])
-        seen: list[Known] = []
-
-        def decide(known: Known) -> Changes:
-            seen.append(known)
-            return changes(enrolled=frozenset({"new"}), released=tuple(arrivals(frame())))
-
-        target.update(frozenset({KEY}), frozenset({"home", "new"}), NOW_S, decide)
-        assert seen[0].records == {KEY: RECORD}
-        assert seen[0].device_count == 2
-        assert seen[0].retired == {1}
-        assert seen[0].watched == {(*KEY, "law"): b"\x00\xff\\kept"}
+        more = changes(enrolled=frozenset({"new"}), released=tuple(arrivals(frame())))
+        seen = known(target, [KEY], ["home", "new"], change=more)
+        assert (seen.records, seen.device_count) == ({KEY: RECORD}, 2)
+        assert seen.retired == {1}
+        assert seen.watched == {(*KEY, "law"): b"\x00\xff\\kept"}
         with pytest.raises(StoreError, match="fleet = demo"):
             target.pin({"fleet": "other"})
     with pytest.raises(StoreError, match="was moved to"):

@@ -17,7 +17,7 @@ from aggregator.store.contract import Session, Store
 from aggregator.store.opening import open_session
 from tests.aggregator.engines import Engine
 from tests.aggregator.home_traffic import CLOSED, NOW_S, REPORTS, RULES, flushes, report, seen, take
-from tests.aggregator.store_contract import changes
+from tests.aggregator.store_contract import changes, commit, known
 
 HOMES = ("a", "bb", "ccc")
 AT_S = int(NOW_S)
@@ -153,19 +153,13 @@ def test_a_mark_holds_a_device_only_where_it_is_told_to_and_never_one_that_was_r
     held = changes(holds=frozenset({"a"}), marked={("a", 1): mark})
     with opened(engine) as (store, session):
         take(store, report("a", 1))
-        store.update(frozenset(), frozenset(), AT_S, lambda _: held)
+        commit(store, held, AT_S)
         assert [row.held_s for row in listed(store)] == [AT_S]
         take(store, report("a", 2))
         assert seen(store).apart == REPORTS
         decide(session, "a", held=False)
-        known = []
-
-        def look(found: Any) -> Any:
-            known.append(found.members["a"])
-            return changes()
-
-        store.update(frozenset(), frozenset({"a"}), AT_S, look)
-        assert (known[0].held, known[0].cleared) == (False, True)
+        member = known(store, devices=["a"]).members["a"]
+        assert (member.held, member.cleared) == (False, True)
 
 
 def test_an_import_is_done_whole_or_not_at_all(engine: Engine) -> None:

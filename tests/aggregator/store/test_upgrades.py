@@ -5,14 +5,14 @@ from pathlib import Path
 
 import psycopg
 
-from aggregator.counting.records import Changes, Known, Member
+from aggregator.counting.records import Member
 from aggregator.counting.reporters import pack_reporters
 from aggregator.store.contract import Store
 from aggregator.store.postgres.store import PostgresStore
 from aggregator.store.rows import AuditRow
 from aggregator.store.sqlite.store import SqliteStore
 from tests.aggregator.engines import Engine
-from tests.aggregator.store_contract import NOW_S, RECORD, changes, codes, commit, rows
+from tests.aggregator.store_contract import NOW_S, RECORD, changes, codes, commit, known, rows
 
 OLD = Path(__file__).parents[2] / "vectors" / "aggregator_store"
 
@@ -55,15 +55,10 @@ def test_a_store_without_groups_is_upgraded_and_all_in_it_is_of_group_0_AGG_22(
 def test_an_upgraded_store_counts_on_by_group(engine: Engine) -> None:
     store = old(engine)
     before = store.totals(1).count.sum()
-    seen: list[Known] = []
-
-    def decide(known: Known) -> Changes:
-        seen.append(known)
-        return changes(tally=codes((4, 7), group=3), presence={(1, 1, 3, 0): 2})
-
-    store.update(frozenset({("home", 1)}), frozenset({"home", "new"}), NOW_S, decide)
-    assert (seen[0].devices, seen[0].device_count) == (frozenset({"home"}), 2)
-    assert seen[0].members.get("home", Member()) == Member()
+    more = changes(tally=codes((4, 7), group=3), presence={(1, 1, 3, 0): 2})
+    seen = known(store, [("home", 1)], ["home", "new"], change=more)
+    assert (seen.devices, seen.device_count) == (frozenset({"home"}), 2)
+    assert seen.members.get("home", Member()) == Member()
     assert store.totals(1).count.sum() == before + 1
     assert store.counts(1, 0, 9, 3).code.tolist() == [7]
     assert store.presence(1, 3) == [(1, 2)]

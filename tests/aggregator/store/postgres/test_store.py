@@ -31,6 +31,7 @@ from tests.aggregator.store_contract import (
     changes,
     codes,
     commit,
+    known,
     rows,
 )
 from tests.postgres import PostgresServer
@@ -346,14 +347,7 @@ def test_two_workers_that_make_one_record_at_the_same_moment_decide_in_turn_AGG_
         assert (record.counted, record.duplicates) == (1, 1)
     assert rows(stores[1]) == [(1, 1, 7, races)]
     assert len(stores[0].devices()) == races
-    seen: list[Known] = []
-
-    def look(known: Known) -> Changes:
-        seen.append(known)
-        return changes()
-
-    stores[0].update(frozenset(), frozenset({"new"}), NOW_S, look)
-    assert seen[0].device_count == races
+    assert known(stores[0], devices=["new"]).device_count == races
     for store in stores:
         store.close()
 

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from aggregator.counting.records import Changes, Known
 from aggregator.errors import StoreError
 from aggregator.store.contract import RevisionRow
 from aggregator.store.sqlite import schema
@@ -13,7 +12,7 @@ from aggregator.store.sqlite.reader import SqliteReader
 from aggregator.store.sqlite.store import SqliteStore
 from edge_ldp.protocol.messages import Status
 from edge_ldp.protocol.plan import parse_plan
-from tests.aggregator.store_contract import changes, commit
+from tests.aggregator.store_contract import changes, commit, known
 
 # Dumped from a store that the program wrote before schema 2 existed.
 FIRST = Path(__file__).parents[3] / "vectors" / "aggregator_store" / "v1" / "store.sql"
@@ -50,18 +49,10 @@ def test_a_store_of_schema_1_is_upgraded_and_nothing_in_it_changes(tmp_path: Pat
     assert store.last_commit_s() == 1_700_000_000
     assert (store.revisions(), store.marks()) == ([], [])
     store.add_revision(RevisionRow(1, 5, b"{}"))
-    kept = changes(watched={("home", 1, "law"): b"kept"})
-    store.update(frozenset(), frozenset(), 6, lambda _: kept)
+    commit(store, changes(watched={("home", 1, "law"): b"kept"}))
     store.close()
     again = SqliteStore.open(path)
-    seen: list[Known] = []
-
-    def decide(known: Known) -> Changes:
-        seen.append(known)
-        return changes()
-
-    again.update(frozenset({("home", 1)}), frozenset(), 7, decide)
-    assert seen[0].watched == {("home", 1, "law"): b"kept"}
+    assert known(again, [("home", 1)]).watched == {("home", 1, "law"): b"kept"}
     assert [look.at_s for look in again.revisions()] == [5]
     again.close()
 
