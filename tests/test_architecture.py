@@ -71,19 +71,20 @@ def imported(tree: ast.Module) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.If) and dotted(node.test) == "TYPE_CHECKING":
             node.body = [one for one in node.body if not is_of_typing(one)]
-    for node in ast.walk(tree):
+    nodes = list(ast.walk(tree))
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             yield from (f"{'.' * node.level}{node.module}.{alias.name}" for alias in node.names)
-    yield from reached(tree)
+    yield from reached(nodes)
 
 
-def reached(tree: ast.Module) -> Iterator[str]:
+def reached(nodes: list[ast.AST]) -> Iterator[str]:
     """Yield what a file reaches without importing it: builtins, numpy's names, writing, clocks."""
-    inner = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-    clocks = names_of(tree, "datetime")
-    for node in ast.walk(tree):
+    inner = {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
+    clocks = names_of(nodes, "datetime")
+    for node in nodes:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             if not is_harmless(node.id):
                 yield f"builtins.{node.id}"
@@ -103,23 +104,29 @@ def is_harmless(name: str) -> bool:
     return is_ours or is_error or name in BUILTINS
 
 
-def names_of(tree: ast.Module, module: str) -> set[str]:
+def names_of(nodes: list[ast.AST], module: str) -> set[str]:
     """Return what a file calls a module, what it takes from it, and what it binds these to."""
     found = {module}
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import | ast.ImportFrom):
             of = getattr(node, "module", None)
             found |= {a.asname or a.name for a in node.names if module in (of, a.name)}
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Assign) and dotted(node.value).partition(".")[0] in found:
             found |= {target.id for target in node.targets if isinstance(target, ast.Name)}
     return found
 
 
 @cache
-def imported_by(path: Path) -> tuple[str, ...]:
-    """Return what a file of ours imports: read once for all who ask."""
-    return tuple(imported(ast.parse(path.read_text())))
+def read(text: str) -> tuple[list[str], list[str]]:
+    """Return what a file of this text imports, and the SQL in it: read once for all who ask."""
+    tree = ast.parse(text)
+    return list(imported(tree)), list(sentences(tree))
+
+
+def imported_by(path: Path) -> list[str]:
+    """Return what a file imports."""
+    return read(path.read_text())[0]
 
 
 def dotted(node: ast.expr) -> str:
@@ -179,9 +186,9 @@ def is_foreign(name: str, place: PurePath, packages: set[str]) -> bool:
 
 def wrongs(root: Path, place: PurePath) -> list[str]:
     """Return what a file of the tree at `root` imports, does or says against the table."""
-    tree = ast.parse((root / place).read_text())
-    wrong = [name for name in imported(tree) if is_wrong(name, place)]
-    return wrong if says_sql(place) else wrong + list(sentences(tree))
+    names, sql = read((root / place).read_text())
+    wrong = [name for name in names if is_wrong(name, place)]
+    return wrong if says_sql(place) else wrong + sql
 
 
 def begins(name: str, prefixes: set[str]) -> bool:

@@ -3,6 +3,7 @@
 import ast
 import sys
 from collections import defaultdict
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
@@ -126,18 +127,22 @@ def test_the_library_imports_nothing_that_is_not_python() -> None:
     assert done.stdout.split() == ["edge_ldp"]
 
 
+@cache
+def defined() -> list[tuple[Path, ast.stmt]]:
+    """Return what stands at the top of each shipped file: parsing them all takes a second."""
+    parsed = {path.relative_to(ROOT): ast.parse(path.read_text()) for path in SHIPPED}
+    return [(place, node) for place, tree in parsed.items() for node in tree.body]
+
+
 def shared_names(kinds: tuple[type[ast.AST], ...], *, commands: bool) -> dict[str, list[str]]:
     """Return the public names that a definition of these kinds has in two files or more."""
     places = defaultdict(set)
-    for path in SHIPPED:
-        place = path.relative_to(ROOT)
+    for place, node in defined():
         named = place.name == "main.py" or place.stem.endswith("_command")
-        if not commands and ("commands" in place.parts or named):
-            continue
-        for node in ast.parse(path.read_text()).body:
-            name = getattr(node, "name", "_")
-            if isinstance(node, kinds) and not name.startswith("_"):
-                places[name].add(str(place))
+        is_meant = commands or not (named or "commands" in place.parts)
+        name = getattr(node, "name", "_")
+        if is_meant and isinstance(node, kinds) and not name.startswith("_"):
+            places[name].add(str(place))
     return {name: sorted(files) for name, files in places.items() if len(files) > 1}
 
 
