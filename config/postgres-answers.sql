@@ -1,5 +1,6 @@
 -- Views for other programs, of what `edge-ldp aggregator export` writes, and a role that reads these and no table. As the owner of
 -- the tables: psql "dbname=fleet" -v reader=ldp_answers -f postgres-answers.sql   It may be run again.
+-- -v groups=north,south: a role that finds these groups alone, in ldp_answers.hours, .days and .sums (of the role's name).
 \set ON_ERROR_STOP on
 SELECT format('CREATE ROLE %I LOGIN', :'reader')
 WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = :'reader') \gexec
@@ -35,6 +36,19 @@ ALTER TABLE edge_ldp_answers.periods DROP CONSTRAINT IF EXISTS withheld_volumes,
 CREATE OR REPLACE VIEW edge_ldp_answers.sums AS SELECT * FROM edge_ldp_answers.periods;
 REVOKE ALL ON ALL TABLES IN SCHEMA public, edge_ldp_answers FROM :"reader";
 REVOKE CREATE ON SCHEMA public FROM :"reader";
-GRANT USAGE ON SCHEMA edge_ldp_answers TO :"reader";
-GRANT SELECT ON edge_ldp_answers.hours, edge_ldp_answers.days, edge_ldp_answers.sums TO :"reader";
+DROP VIEW IF EXISTS :"reader".hours, :"reader".days, :"reader".sums;
+REVOKE ALL ON SCHEMA edge_ldp_answers FROM :"reader";
+\set place edge_ldp_answers
+\if :{?groups}
+\set place :reader
+CREATE SCHEMA IF NOT EXISTS :"reader";
+CREATE VIEW :"reader".hours WITH (security_barrier) AS
+    SELECT * FROM edge_ldp_answers.hours WHERE "group" = ANY (string_to_array(:'groups', ','));
+CREATE VIEW :"reader".days WITH (security_barrier) AS
+    SELECT * FROM edge_ldp_answers.days WHERE "group" = ANY (string_to_array(:'groups', ','));
+CREATE VIEW :"reader".sums WITH (security_barrier) AS
+    SELECT * FROM edge_ldp_answers.sums WHERE "group" = ANY (string_to_array(:'groups', ','));
+\endif
+GRANT USAGE ON SCHEMA :"place" TO :"reader";
+GRANT SELECT ON :"place".hours, :"place".days, :"place".sums TO :"reader";
 COMMIT;

@@ -75,7 +75,7 @@ def translate(exc: Exception, where: str, *, lost: bool) -> StoreError:
         refused = "FATAL:" in reason and not any(text in reason for text in _COMES_BACK)
         kind = StoreHeldError if refused else StoreAwayError
         return kind(where, f"cannot be used now ({reason})", _WAIT)
-    if isinstance(exc, errors.InsufficientPrivilege):
+    if isinstance(exc, errors.InsufficientPrivilege | errors.WithCheckOptionViolation):
         return StoreError(where, f"refuses us ({reason})", RIGHTS)
     return StoreError(where, f"is damaged or not ours ({reason})", DAMAGED)
 

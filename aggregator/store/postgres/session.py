@@ -20,6 +20,7 @@ from aggregator.store.rows import AuditRow
 _TABLES = """SELECT relname::text FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid
     WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r' AND attname = 'device'
     AND relname NOT IN ('devices', 'records') ORDER BY 1"""
+_FOUND = "SELECT count(*) FROM devices WHERE device = ANY(%s)"
 _ONLY_READS = """SELECT current_setting('default_transaction_read_only') = 'on'
     AND NOT pg_is_in_recovery()"""
 # appended as a flush's are; whoever merges folds them
@@ -85,6 +86,9 @@ class PostgresSession(PostgresReader):
         if devices:
             with self.reading() as db:
                 db.execute(schema.ADD_DEVICES, (at_s, list(devices)))
+                found = db.execute(_FOUND, (list(devices),)).fetchone()
+                if found != (len({*devices}),):  # this login sees only some groups
+                    raise StoreError(self.where, "refuses us (a device of another group)", RIGHTS)
 
     def fold(self, device: str, cls: int, counted: Sequence[CountedCell]) -> None:
         """Add what is kept apart of a device to the counts, and keep nothing apart."""

@@ -116,6 +116,14 @@ def test_AGG_46_a_role_reads_answers_and_no_table(fleet: Fleet) -> None:
         db.execute("SET default_transaction_read_only = off")
         with pytest.raises(errors.InsufficientPrivilege):
             db.execute("DELETE FROM edge_ldp_answers.days")
+        assert run_told([*psql, "-v", "groups=north,south"]).returncode == 0  # of two groups alone
+        for view in ("hours", "days", "sums"):
+            found = db.execute(SQL("SELECT * FROM ldp_answers.{}").format(Identifier(view)))
+            assert {row[1] for row in found} == {"north", "south"}
+            with pytest.raises(errors.InsufficientPrivilege):
+                db.execute(SQL("SELECT * FROM edge_ldp_answers.{}").format(Identifier(view)))
+        assert run_told(psql).returncode == 0  # of all again
+        assert ("*",) in db.execute('SELECT "group" FROM edge_ldp_answers.days').fetchall()
 
 
 def test_a_store_without_tables_for_others_says_so(tmp_path: Path) -> None:

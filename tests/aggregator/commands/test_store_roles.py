@@ -5,7 +5,9 @@ import re
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
+import psycopg
 import pytest
+from psycopg import errors
 
 from edge_ldp.cli import main
 from tests import needs
@@ -68,6 +70,16 @@ def _figures(fleet: Fleet) -> list[float]:
     return [whole[name] for name in ("n", "total", "total_low", "total_high")]
 
 
+def _file_of(place: Path, fleet: Fleet, url: str, own: str) -> Path:
+    """Write the configuration of a colleague, who names his login."""
+    file = place / "own.toml"
+    devices = (
+        f'[devices]\nhost = "127.0.0.1"\ntls = false\npasswords_file = "{place / "passwords"}"\n'
+    )
+    file.write_text(fleet.file.read_text().replace(url, own) + devices)
+    return file
+
+
 @pytest.mark.parametrize("role", MAY)
 def test_AGG_47_a_login_of_the_store_runs_the_commands_of_its_role_alone(
     server: PostgresServer, tmp_path: Path, role: str
@@ -81,11 +93,7 @@ def test_AGG_47_a_login_of_the_store_runs_the_commands_of_its_role_alone(
     for _ in range(2):  # again, as after an upgrade
         done = run_told([needs.program("psql"), url, *named, "-f", str(script)])
         assert done.returncode == 0, done.stderr
-    file = tmp_path / "own.toml"
-    devices = (
-        f'[devices]\nhost = "127.0.0.1"\ntls = false\npasswords_file = "{tmp_path / "passwords"}"\n'
-    )
-    file.write_text(fleet.file.read_text().replace(url, own) + devices)
+    file = _file_of(tmp_path, fleet, url, own)
     before = _figures(fleet)
     wrong = {}
     for command in EVERY:
@@ -100,3 +108,53 @@ def test_AGG_47_a_login_of_the_store_runs_the_commands_of_its_role_alone(
     assert [code for code, _ in fleet.ask(*moved)] == [0, 0]  # what the file made moves along
     assert run_told([needs.program("psql"), url, *named, "-f", str(script)]).returncode == 0
     assert _said(file, "devices list")[0] == 0
+
+
+# in this order, of an installer of south alone: what is refused, and that no other home is there
+BOUND = """0 devices list
+0 devices groups
+0 devices enrol --group south home-1
+0 devices group --to south south-0000
+0 devices invite --group west home-2
+0 devices revoke south-0000
+0 devices reinstate south-0000
+0 devices enrol home-3
+4 devices enrol --group north home-4
+4 devices enrol --group east home-4
+4 devices group --to north south-0000
+2 devices revoke north-0000
+2 devices group --to south north-0000
+4 devices enrol --group south north-0000"""
+
+
+def test_AGG_47_an_installer_of_a_group_finds_and_changes_no_other(
+    server: PostgresServer, tmp_path: Path
+) -> None:
+    url = server.new_database()
+    own = url.replace("postgres@", "ldp_south@")
+    fleet = make_fleet(tmp_path, store=f'url = "{url}"', least=1)
+    add_reports(fleet, add_plans(fleet, 1), {"north": 2, "south": 1}, 1, slots=4)
+    file = _file_of(tmp_path, fleet, url, own)
+    psql = [needs.program("psql"), url, "-v", "login=ldp_south", "-f"]
+    psql += [str(CONFIG / "postgres-roles.sql"), "-v", "role=installer"]
+    assert run_told([*psql[:-1], "role=privacy-officer", "-v", "groups=south"]).returncode == 3
+    assert run_told(psql).returncode == 0  # of all, and then of fewer
+    assert _said(file, "devices group --to north north-0000")[0] == 0
+    for _ in range(2):
+        assert run_told([*psql, "-v", "groups=south,west"]).returncode == 0
+    before = fleet.ask(["aggregator", "devices", "list", "-c", str(fleet.file)])
+    codes = [f"{_said(file, line[2:])[0]} {line[2:]}" for line in BOUND.splitlines()]
+    assert codes == BOUND.splitlines()
+    with redirect_stdout(io.StringIO()) as told:
+        assert main(["aggregator", "devices", "list", "-c", str(file)]) == 0
+    seen = {*re.findall(r"(?:north|south|home)-\d+", told.getvalue())}
+    assert seen == {"south-0000", "home-1", "home-2", "home-3"}
+    after = fleet.ask(["aggregator", "devices", "list", "-c", str(fleet.file)])
+    north = [re.findall(r"(north-\d+) +(\S+)", text) for ((_, text),) in (before, after)]
+    assert north[0] == north[1] == [("north-0000", "north"), ("north-0001", "north")]
+    with psycopg.connect(own, autocommit=True) as db:
+        for table in ("public.devices", "public.groups", "records", "counts"):
+            with pytest.raises(errors.InsufficientPrivilege):
+                db.execute(f"TABLE {table}".encode())
+        with pytest.raises(errors.InsufficientPrivilege):
+            db.execute("SELECT command FROM audit")
