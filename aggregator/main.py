@@ -2,22 +2,17 @@
 
 # A command imports its own part alone: half of what a question takes would be importing the rest.
 
-from __future__ import annotations
-
 import argparse
 import gc
 import logging
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from types import ModuleType
 
 from aggregator.commands.asking import add_command
 from aggregator.commands.common import EXITS, ended, make_clock
 from aggregator.config import load_config
 from edge_ldp.arguments import Parser
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from types import ModuleType
 
 ASKING = ("query", "load-curve")  # what commands.figures adds
 READING = ("check", "status", "completeness", "released", "theta", "announced", "audit")

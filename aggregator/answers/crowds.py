@@ -8,18 +8,14 @@ many they are of at least. And what an account of one device tells: whoever look
 not learn that it reported in between. Source: docs/faults.md, AGG-13, AGG-30, AGG-36.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from msgspec.structs import replace
 
 from aggregator.answers.parts import AnswerPart
 from aggregator.counting.reporters import ENOUGH, KINDS, NOBODY, at_least, pack_reporters, united
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 T = TypeVar("T", bound=AnswerPart)
 MOVED = {  # of one device's account, by a report that a figure counts, or its status just before

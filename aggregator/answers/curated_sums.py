@@ -6,16 +6,15 @@ what θ cut off, what a smoother mispredicts in at most one block at each end of
 rounding a run. Post-processing: spends nothing. Source: edge_ldp.continual.variance.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import groupby
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from aggregator.counting.curated import shape_of
 from edge_ldp.continual import Exponential, Mean, Median, Moving, RangeSum, Recent, Shape
+from edge_ldp.continual.smoothers import Smoother
 from edge_ldp.continual.variance import (
     Run,
     coefficient,
@@ -24,10 +23,7 @@ from edge_ldp.continual.variance import (
     value_runs,
 )
 from edge_ldp.device.errors import EdgeLdpError
-
-if TYPE_CHECKING:
-    from edge_ldp.continual.smoothers import Smoother
-    from edge_ldp.protocol.released import PublicDesign
+from edge_ldp.protocol.released import PublicDesign
 
 MAX_CHUNKS = 1 << 20  # that the weights of a sum may reach over: a liar's position costs no more
 _SMOOTHERS: Mapping[str, type[Smoother]] = {

@@ -1,12 +1,11 @@
 """Answers about curated streams, for machines (JSON) and for people: one device each, no fleet."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, tzinfo
 from fractions import Fraction
 from math import sqrt
 from operator import attrgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from msgspec import UNSET, UnsetType, field, to_builtins
 
@@ -30,12 +29,8 @@ from aggregator.answers.parts import (
 )
 from aggregator.answers.units import clock_text, csv_text, energies, energy_of, iso, text_table
 from aggregator.counting.retention import HOUR_S
+from aggregator.store.contract import Reader
 from edge_ldp.protocol.released import PublicDesign, read_design
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from aggregator.store.contract import Reader
 
 CONFIDENCE = 0.95
 GROUPS = ("none", *LENGTHS)

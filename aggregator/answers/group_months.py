@@ -6,26 +6,19 @@ nor others, until what all groups that are told leave over is of a crowd. Months
 days are. Source: docs/adr/0036-a-groups-month.md; docs/faults.md, AGG-44.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from math import ceil, floor, log10
-from typing import TYPE_CHECKING
 
 from aggregator.answers.crowds import Reported, withheld
 from aggregator.answers.load_lookup import read_answers
-from aggregator.answers.sums_answer import SUMS, narrower_mode, read_sums_answer
+from aggregator.answers.parts import Interval
+from aggregator.answers.sums_answer import SUMS, SumsAnswer, narrower_mode, read_sums_answer
+from aggregator.config import AggregatorConfig, StreamTable
 from aggregator.counting.reporters import STREAMS
+from aggregator.store.contract import Reader
 from edge_ldp.protocol.group_month import GroupMean, GroupMonth
 from edge_ldp.protocol.utc import utc
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from aggregator.answers.parts import Interval
-    from aggregator.answers.sums_answer import SumsAnswer
-    from aggregator.config import AggregatorConfig, StreamTable
-    from aggregator.store.contract import Reader
 
 LEAST = 2  # homes, however few [query] min_devices allows: a home's own mean is no group's
 

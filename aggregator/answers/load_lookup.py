@@ -1,12 +1,10 @@
 """Reading a store for load curves, and ranges that cut what was added up."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, tzinfo
-from typing import TYPE_CHECKING
 
-from aggregator.answers.load_curve import load_curve
+from aggregator.answers.load_curve import LoadCurve, load_curve
 from aggregator.answers.local_time import DAYS, LATEST_S, Grouping, Spans, offset_s
 from aggregator.answers.lookup import (
     LAST_BUCKET,
@@ -16,22 +14,14 @@ from aggregator.answers.lookup import (
     read_plans,
     read_presence,
 )
-from aggregator.answers.query import WHOLE, answer, first_streamed
+from aggregator.answers.query import WHOLE, Answer, answer, first_streamed
+from aggregator.config import AggregatorConfig, StreamTable
 from aggregator.counting.reporters import united
-from aggregator.counting.retention import DAY_S, GONE, HOUR_S, SUMMED, spans
-from aggregator.counting.tally import rows_of
+from aggregator.counting.retention import DAY_S, GONE, HOUR_S, SUMMED, RolledUp, spans
+from aggregator.counting.tally import Tally, rows_of
+from aggregator.store.contract import Reader
+from aggregator.store.rows import SumsRow
 from edge_ldp.protocol.utc import utc
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from aggregator.answers.load_curve import LoadCurve
-    from aggregator.answers.query import Answer
-    from aggregator.config import AggregatorConfig, StreamTable
-    from aggregator.counting.retention import RolledUp
-    from aggregator.counting.tally import Tally
-    from aggregator.store.contract import Reader
-    from aggregator.store.rows import SumsRow
 
 NAMES = {HOUR_S: "hours of UTC", DAY_S: "days"}
 

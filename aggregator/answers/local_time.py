@@ -4,26 +4,19 @@ A day begins with the first second of its date and may have 23 or 25 hours; a we
 Sunday's. Everything that groups by time, or asks for a day, asks here.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, tzinfo
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from aggregator.config import StreamTable
 from aggregator.counting.retention import DAY_S, HOUR_S, spans
 from edge_ldp.protocol.utc import utc
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
-    from aggregator.config import StreamTable
-
-    Ints = NDArray[np.int64]
+Ints = NDArray[np.int64]
 
 LATEST_S = 1 << 36  # what is asked for; calendars end later
 DAYS = {"day": 1, "week": 7}

@@ -1,36 +1,26 @@
 """Reading a store for the commands that answer: query, theta, completeness."""
 
-from __future__ import annotations
-
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from aggregator.answers.crowds import supposed
 from aggregator.answers.fleet.completeness import DeviceAccount, Sums, stream_name
+from aggregator.answers.local_time import Grouping
 from aggregator.answers.query import WHOLE, Facts, first_streamed, part_of
+from aggregator.config import AggregatorConfig, StreamTable
 from aggregator.counting.classes import Weights
 from aggregator.counting.reporters import NOBODY
 from aggregator.counting.retention import SUMMED, spans
-from aggregator.counting.tally import exact_sum
-from aggregator.plans.revision import read_revision
-from aggregator.store.contract import stored_plan
+from aggregator.counting.tally import CountRows, exact_sum
+from aggregator.plans.revision import Revision, read_revision
+from aggregator.store.contract import PlanRow, Reader, stored_plan
+from aggregator.store.rows import DeviceRow, ReportSum
+from edge_ldp.protocol.plan import Plan
 from edge_ldp.protocol.released import FIRST_KEY
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from numpy.typing import NDArray
-
-    from aggregator.answers.local_time import Grouping
-    from aggregator.config import AggregatorConfig, StreamTable
-    from aggregator.counting.tally import CountRows
-    from aggregator.plans.revision import Revision
-    from aggregator.store.contract import PlanRow, Reader
-    from aggregator.store.rows import DeviceRow, ReportSum
-    from edge_ldp.protocol.plan import Plan
 
 LAST_BUCKET = 1 << 32
 

@@ -1,25 +1,20 @@
 """What is promised of a stream, as figures: each is computed here, from the plan's own integers."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable
 from functools import lru_cache
 from math import log
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from aggregator.answers.parts import AnswerPart, InUnit, Reports, Share
+from aggregator.config import StreamTable
 from aggregator.counting.retention import DAY_S
 from edge_ldp.certify.text import verdict_view
 from edge_ldp.certify.verdict import judge_plan
 from edge_ldp.poisoning.alarm import largest_shift
 from edge_ldp.protocol.ledger import scheduled
+from edge_ldp.protocol.plan import Plan
 from edge_ldp.ratio import exact_epsilon
 from edge_ldp.sums.forecast import SHIPPED
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from aggregator.config import StreamTable
-    from edge_ldp.protocol.plan import Plan
 
 YEAR = 365
 # load; days; error of who chooses every plan, and of who reads an honest one (root mean square, W):

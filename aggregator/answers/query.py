@@ -7,44 +7,35 @@ of the range. A total is mean × device-slots: the devices that were there in ea
 not (docs/design.md, Estimation).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec import convert, structs
+from numpy.typing import NDArray
 
 from aggregator.answers.crowds import Reported, is_crowd, joined, withheld
 from aggregator.answers.curves import Curve, CurveQuestion, curve_of
 from aggregator.answers.local_time import GROUPINGS, Grouping, group_name
 from aggregator.answers.parts import AnswerPart, InUnit, Kwh, Reports, Share, UnitSlots
 from aggregator.answers.units import ends, energies
-from aggregator.counting.classes import effect_of, unweighted
+from aggregator.config import StreamTable
+from aggregator.counting.classes import Weights, effect_of, unweighted
 from aggregator.counting.reporters import NOBODY, united
 from aggregator.counting.retention import HOUR_S
-from aggregator.counting.tally import MOST, exact_sum, merge_epochs, weigh_epochs
+from aggregator.counting.tally import MOST, CountRows, exact_sum, merge_epochs, weigh_epochs
 from aggregator.store.moments import AT_THE_END
+from aggregator.store.rows import ReportSum
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.errors import CountsError, NoReportsError
-from edge_ldp.sums import CodeCounts, Epoch, estimate_means
+from edge_ldp.protocol.plan import Plan
+from edge_ldp.sums import CodeCounts, Epoch, MeanEstimate, estimate_means
 from edge_ldp.sums.clustered import widened
 from edge_ldp.sums.shares import prepare
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from aggregator.config import StreamTable
-    from aggregator.counting.classes import Weights
-    from aggregator.counting.tally import CountRows
-    from aggregator.store.rows import ReportSum
-    from edge_ldp.protocol.plan import Plan
-    from edge_ldp.sums import MeanEstimate
-
-    Flags = NDArray[np.bool_]
-    Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+Ints = NDArray[np.int64]
 
 SEED = 0  # of the draws that halve reports: no privacy noise; same counts, same answer
 WHOLE = Grouping()  # all of a range, as one

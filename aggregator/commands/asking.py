@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from aggregator.store.contract import Reader
     from edge_ldp.arguments import Parser
 
-    Commands: TypeAlias = argparse._SubParsersAction[Parser]  # noqa: SLF001 (it has no other name)
+Commands: TypeAlias = "argparse._SubParsersAction[Parser]"  # noqa: SLF001 (it has no other name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,29 +1,22 @@
 """`edge-ldp aggregator backup | restore | migrate`: the whole store, kept, put back or moved."""
 
-from __future__ import annotations
-
+import argparse
 import sys
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec import convert
 
 from aggregator.answers.fleet.changes import MovedStore, RestoredStore, WrittenBackup
 from aggregator.archive.directory import open_spool
-from aggregator.commands.asking import Shown, add_command
+from aggregator.commands.asking import Commands, Shown, add_command
 from aggregator.commands.common import make_clock, order, refuse_own
 from aggregator.config import AggregatorConfig, ConfigError, load_config
 from aggregator.plans.planner import renewed
 from aggregator.store.backup import back_up, restore_store
 from aggregator.store.sqlite.store import SqliteStore
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Callable
-
-    from aggregator.commands.asking import Commands
-    from edge_ldp.protocol.plan import Plan
+from edge_ldp.protocol.plan import Plan
 
 BAR = 30
 

@@ -1,34 +1,27 @@
 """What the aggregator's commands share: options, exit codes, and how they print."""
 
-from __future__ import annotations
-
+import argparse
 import os
 import pwd
 import shlex
 import sys
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from datetime import datetime
+from datetime import datetime, tzinfo
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from aggregator.answers.local_time import LATEST_S
-from aggregator.config import AggregatorConfig, ClockTable, ConfigError, load_config
+from aggregator.config import AggregatorConfig, ClockTable, ConfigError, StreamTable, load_config
 from aggregator.errors import MemberError, RivalError, StoreError
+from aggregator.store.contract import Reader, Session
 from aggregator.store.opening import open_reader, open_session
 from aggregator.store.rows import MOVED, THERE, AuditRow
 from edge_ldp.arguments import meant, taken_as
 from edge_ldp.errors import CountsError, RowError
 from edge_ldp.service.clock import Clock
 from edge_ldp.service.zones import zone_expected, zone_of
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Callable, Iterator, Sequence
-    from datetime import tzinfo
-
-    from aggregator.config import StreamTable
-    from aggregator.store.contract import Reader, Session
 
 T = TypeVar("T")
 _NOBODY = (1 << 32) - 1  # logged in: a service, or a container

@@ -3,19 +3,14 @@
 Exit codes: 0 written; 2 a configuration that cannot be used; 4 a store that cannot be read.
 """
 
-from __future__ import annotations
-
+import argparse
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from aggregator.answers.dossier import DossierAnswer, dossier_answer, dossier_text
 from aggregator.commands.asking import KeysFormatter, Shown, keys_of
 from aggregator.commands.common import ended, reading
 from edge_ldp.arguments import Parser
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Sequence
 
 
 def main(argv: Sequence[str]) -> int:

@@ -1,19 +1,18 @@
 """`devices invite`: a login and an invitation for each device; and its end, when it is revoked."""
 
-from __future__ import annotations
-
+import argparse
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from textwrap import wrap
-from typing import TYPE_CHECKING
 
 from aggregator.answers.fleet.changes import EndedInvitations, InvitedDevice, InvitedDevices
 from aggregator.answers.units import clock_text
-from aggregator.commands.asking import Shown, add_command
+from aggregator.commands.asking import Commands, Shown, add_command
 from aggregator.commands.common import changing, make_clock, names, read_text
 from aggregator.commands.member_files import read_members
-from aggregator.config import ConfigError
-from aggregator.counting.members import Wish, named_wishes
+from aggregator.config import AggregatorConfig, ConfigError, DevicesTable
+from aggregator.counting.members import Listed, Wish, named_wishes
 from aggregator.enrolment.invitations import (
     ENDING,
     MOST_IN_QR,
@@ -36,15 +35,7 @@ from aggregator.plans.signing import read_seal
 from aggregator.store.administration.registry import apply, listed
 from edge_ldp.arguments import whole_number
 from edge_ldp.extras import pip_install
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from aggregator.commands.asking import Commands
-    from aggregator.config import AggregatorConfig, DevicesTable
-    from aggregator.counting.members import Listed
-    from edge_ldp.protocol.invitation import Invitation
+from edge_ldp.protocol.invitation import Invitation
 
 DAY_S = 86_400
 LOST = (

@@ -1,18 +1,12 @@
 """Files of devices: CSV for spreadsheets, JSON for programs; what one writes the other reads."""
 
-from __future__ import annotations
-
 import csv
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
-from aggregator.counting.members import Wish, checked_name
+from aggregator.counting.members import Listed, Wish, checked_name
 from aggregator.errors import MemberError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from aggregator.counting.members import Listed
 
 FORMATS = ("csv", "json")
 COLUMNS = ("device", "group", "revoked")

@@ -5,12 +5,12 @@ can answer, an unlikely θ has to be confirmed, and so has a plan that devices r
 log of changes has the answer. Where nobody can, such a plan is published with a warning.
 """
 
-from __future__ import annotations
-
+import argparse
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
+from datetime import tzinfo
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 from aggregator.answers.lookup import read_last_revision, read_plans
 from aggregator.answers.plan_view import (
@@ -24,7 +24,7 @@ from aggregator.answers.plan_view import (
     standing_text,
 )
 from aggregator.answers.units import clock_text
-from aggregator.commands.asking import Shown, add_command, add_question
+from aggregator.commands.asking import Commands, Shown, add_command, add_question
 from aggregator.commands.common import (
     EXIT_CONFIG,
     EXIT_NOTHING,
@@ -36,7 +36,7 @@ from aggregator.commands.common import (
     make_clock,
     order,
 )
-from aggregator.config import ConfigError
+from aggregator.config import AggregatorConfig, ConfigError, StreamTable
 from aggregator.config.streams import SHARE_DEN
 from aggregator.counting.tally import exact_sum
 from aggregator.errors import FencedError
@@ -45,21 +45,11 @@ from aggregator.plans.cache import read_recent_counts
 from aggregator.plans.epsilons import epsilon_changes
 from aggregator.plans.revision import revise
 from aggregator.store.administration.registry import forget_plans, hold_plan, release_plan
-from aggregator.store.contract import IDENTITY, PlanRow
+from aggregator.store.contract import IDENTITY, PlanRow, Reader, Session
 from edge_ldp.arguments import taken_as
 from edge_ldp.device.errors import ParameterError
-from edge_ldp.protocol.plan import last_epoch
+from edge_ldp.protocol.plan import Plan, last_epoch
 from edge_ldp.protocol.plan_bounds import PlanBounds
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Mapping
-    from datetime import tzinfo
-
-    from aggregator.commands.asking import Commands
-    from aggregator.config import AggregatorConfig, StreamTable
-    from aggregator.store.contract import Reader, Session
-    from edge_ldp.protocol.plan import Plan
 
 MOST_HALVINGS = 40  # as [[streams]] takes them
 

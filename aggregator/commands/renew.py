@@ -1,14 +1,13 @@
 """`edge-ldp aggregator renew`: new certificates for what `setup` wrote, or the next plan key."""
 
-from __future__ import annotations
-
+import argparse
 from dataclasses import replace
+from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from aggregator.answers.fleet.changes import RenewedCertificates
-from aggregator.commands.asking import Shown, add_command
+from aggregator.commands.asking import Commands, Shown, add_command
 from aggregator.commands.common import changing
 from aggregator.commands.invite import RELOAD
 from aggregator.config import ConfigError
@@ -17,12 +16,6 @@ from aggregator.enrolment.logins import tell_broker, write_secret
 from aggregator.plans.signing import read_seal
 from edge_ldp.extras import pip_install
 from edge_ldp.protocol.utc import utc
-
-if TYPE_CHECKING:
-    import argparse
-    from datetime import datetime
-
-    from aggregator.commands.asking import Commands
 
 CERT, KEY = "broker.pem", "broker.key"  # as `setup` writes them, beside the authority's
 

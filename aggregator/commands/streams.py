@@ -4,9 +4,7 @@ Streams are added in the configuration. What is retired goes into the store; the
 takes it from there.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+import argparse
 
 from aggregator.answers.fleet.lists import (
     RetiredStream,
@@ -15,7 +13,7 @@ from aggregator.answers.fleet.lists import (
     streams_answer,
     streams_text,
 )
-from aggregator.commands.asking import Shown, add_command, add_question
+from aggregator.commands.asking import Commands, Shown, add_command, add_question
 from aggregator.commands.common import (
     add_zone,
     changing,
@@ -23,14 +21,9 @@ from aggregator.commands.common import (
     find_zone,
     make_clock,
 )
+from aggregator.config import AggregatorConfig
 from aggregator.store.administration.registry import reinstate_stream, retire_stream
-
-if TYPE_CHECKING:
-    import argparse
-
-    from aggregator.commands.asking import Commands
-    from aggregator.config import AggregatorConfig
-    from aggregator.store.contract import Reader
+from aggregator.store.contract import Reader
 
 
 def list_(args: argparse.Namespace, config: AggregatorConfig, reader: Reader) -> Shown:

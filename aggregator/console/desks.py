@@ -7,8 +7,6 @@ commits, makes the processes work more than they rest; where that is outdated, v
 the new one is there. So they are of a page that takes long: the last one is shown at once.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os
@@ -16,18 +14,13 @@ import signal
 import sys
 import time
 from collections import OrderedDict
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from socket import socket
 
 from aggregator.commands.common import EXIT_CONFIG
-from aggregator.console.answering import EXIT_BUSY, HELLO, PACKET, Reply
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from socket import socket
-
-    from aggregator.console.answering import Given
+from aggregator.console.answering import EXIT_BUSY, HELLO, PACKET, Given, Reply
 
 LOOK_S = 0.2  # how old what is known of the store's version may be
 LEAST_KEPT_S = 0.25

@@ -5,27 +5,18 @@ asked for must be ours: else a page from elsewhere could point its own name at t
 along.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from http.cookies import CookieError, SimpleCookie
-from typing import TYPE_CHECKING
 
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from aggregator.config import is_loopback
+from aggregator.config import ConsoleTable, is_loopback
+from aggregator.console.answering import Reply
 from aggregator.console.roles import ANYBODY, Viewer, signed_on, viewer_of
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
-
-    from starlette.responses import Response
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-    from aggregator.config import ConsoleTable
-    from aggregator.console.answering import Reply
 
 Refusal = tuple[int, str, dict[str, str]]
 """Status, reason and more headers of an answer."""

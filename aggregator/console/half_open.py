@@ -5,14 +5,10 @@ their makers liked, and nobody was answered. Who has asked, or waits between two
 touched: uvicorn bounds these itself.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from asyncio import Transport
+from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-
-if TYPE_CHECKING:
-    from asyncio import Transport
 
 ASK_S = 10.0  # from the first byte of a question, or the connection, to its last one
 MOST_ASKING = 256  # one more: the one that has taken longest goes
@@ -25,13 +21,13 @@ class Asking:
         self._most = most
         self._open: dict[BoundedProtocol, None] = {}
 
-    def begin(self, one: BoundedProtocol) -> None:
+    def begin(self, one: "BoundedProtocol") -> None:
         """Count a connection, in the place of the oldest one where there are too many."""
         if one not in self._open and len(self._open) >= self._most:
             next(iter(self._open)).give_up()
         self._open[one] = None
 
-    def end(self, one: BoundedProtocol) -> None:
+    def end(self, one: "BoundedProtocol") -> None:
         """Count a connection no longer: it has asked, or is gone."""
         self._open.pop(one, None)
 

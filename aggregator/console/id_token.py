@@ -4,19 +4,15 @@ All is checked that OpenID Connect Core 1.0 asks in 3.1.3.7; of several audience
 What is refused is never told but by its kind. Source: docs/adr/0038-sign-on.md.
 """
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from joserfc import jwt
 from joserfc.errors import JoseError
 from joserfc.jwk import KeySet
 
 from aggregator.errors import SignOnError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 ALGORITHMS = ("RS256", "PS256", "ES256")  # never none, nor what the client's secret could sign
 SKEW_S = 60

@@ -3,8 +3,6 @@
 Exit codes: 0 ended as told; 2 wrong usage or configuration, or a port that is taken.
 """
 
-from __future__ import annotations
-
 import argparse
 import mimetypes
 import os
@@ -12,10 +10,11 @@ import signal
 import socket
 import sys
 import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import FrameType
 
 import uvicorn
 
@@ -23,8 +22,15 @@ from aggregator.answers.fleet.changes import ConsoleToken, ConsoleTokens
 from aggregator.answers.units import clock_text, text_table
 from aggregator.commands.asking import Shown, add_command
 from aggregator.commands.common import EXIT_CONFIG, ended, fail
-from aggregator.config import ConfigError, is_loopback, load_config, secret_file
-from aggregator.console.answering import Desk, keep
+from aggregator.config import (
+    AggregatorConfig,
+    ConfigError,
+    ConsoleTable,
+    is_loopback,
+    load_config,
+    secret_file,
+)
+from aggregator.console.answering import Attendant, Desk, keep
 from aggregator.console.confinement import code_paths, confine
 from aggregator.console.desks import Desks
 from aggregator.console.half_open import Asking, BoundedProtocol
@@ -35,13 +41,6 @@ from edge_ldp.arguments import Parser, port_or_any
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.extras import pip_install
 from edge_ldp.service.service_manager import ServiceManager
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from types import FrameType
-
-    from aggregator.config import AggregatorConfig, ConsoleTable
-    from aggregator.console.answering import Attendant
 
 CONSOLE = "edge-ldp console"  # who says what is wrong
 CLOSING_S = 1

@@ -3,21 +3,15 @@
 At most 50 series, whatever the fleet's size.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
 
 from msgspec.structs import asdict
 
 from aggregator.answers.fleet.alarms import ALARMS, SEVERITIES
 from aggregator.answers.fleet.status import COLUMNS
+from aggregator.answers.fleet.status_answer import FleetSummary
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from aggregator.answers.fleet.status_answer import FleetSummary
-
-    Family = tuple[str, str, Mapping[str, float]]
+Family = tuple[str, str, Mapping[str, float]]
 
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 OPENMETRICS = "application/openmetrics-text"

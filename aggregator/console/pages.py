@@ -3,10 +3,9 @@
 Sums, curves and densities are not here: a page asks the API for them, which asks the commands.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from datetime import tzinfo
 
 from msgspec.structs import asdict, replace
 
@@ -24,18 +23,12 @@ from aggregator.answers.lookup import newest_plan, read_plans, read_revisions
 from aggregator.answers.parts import AnswerPart
 from aggregator.answers.plan_view import Look, PlanTerms, look_of, plan_terms
 from aggregator.answers.units import ENERGIES
-from aggregator.config import ConfigError
+from aggregator.config import AggregatorConfig, ConfigError, StreamTable
+from aggregator.store.contract import Reader
 from aggregator.store.rows import ORDERS, STATES
 from edge_ldp.certify.verdict import judge_plan
 from edge_ldp.device.sums import DAY_S
 from edge_ldp.service.zones import zone_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from datetime import tzinfo
-
-    from aggregator.config import AggregatorConfig, StreamTable
-    from aggregator.store.contract import Reader
 
 PAGE = 50  # devices
 BACK = 28  # days before today that figures are of

@@ -5,30 +5,23 @@ and reaches no port but the issuer's. A provider that is away keeps nobody out w
 Source: docs/adr/0038-sign-on.md.
 """
 
-from __future__ import annotations
-
 import http.client
 import json
 import ssl
 import sys
 import time
 from base64 import b64encode
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 from aggregator.commands.common import EXIT_CONFIG
-from aggregator.config import ConfigError, is_safe_url, read_client_secret
-from aggregator.console.answering import EXIT_BUSY, Reply, limited
+from aggregator.config import ConfigError, OidcTable, is_safe_url, read_client_secret
+from aggregator.console.answering import EXIT_BUSY, Given, Reply, limited
 from aggregator.console.confinement import code_paths, confine
 from aggregator.console.id_token import ExpectedToken, claims_of, words_of_claim
 from aggregator.errors import SignOnError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from aggregator.config import OidcTable
-    from aggregator.console.answering import Given
 
 WELL_KNOWN = "/.well-known/openid-configuration"
 ENDPOINTS = ("authorization_endpoint", "token_endpoint", "jwks_uri")
@@ -59,7 +52,7 @@ class SignOnDesk:
             self._wrong = str(exc)
 
     @classmethod
-    def confined(cls, table: OidcTable, file: str) -> SignOnDesk:
+    def confined(cls, table: OidcTable, file: str) -> "SignOnDesk":
         """Return one that can do nothing else, and say at once if nobody can sign on."""
         made, at = cls(table, file), urlsplit(table.issuer)
         places = [Path("/etc", name).resolve() for name in NAMES]

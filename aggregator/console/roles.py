@@ -5,19 +5,13 @@ proxy's groups in [console.sign_on]. What a role's line does not name is refused
 names everything. Source: docs/adr/0037-roles.md.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from starlette.datastructures import QueryParams
 
+from aggregator.config import SignOnTable
 from edge_ldp.device.errors import ParameterError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from aggregator.config import SignOnTable
 
 API = "/api/v1/"
 OPERATOR = "operator"

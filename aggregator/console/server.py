@@ -1,26 +1,27 @@
 """The console's routes: pages, the API, metrics, events. Nothing here knows how to write."""
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import json
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import parse_qs
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, pass_context
 from jinja2.filters import do_mark_safe
+from jinja2.runtime import Context
 from msgspec.json import decode
 from msgspec.structs import asdict
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
+from starlette.requests import Request
 from starlette.responses import (
     HTMLResponse,
     JSONResponse,
@@ -30,6 +31,7 @@ from starlette.responses import (
 )
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp
 
 from aggregator.answers.dossier import DossierAnswer, dossier_parts
 from aggregator.answers.fleet.alarms import STEP_S, Lately, alarms, worst_first
@@ -37,7 +39,9 @@ from aggregator.answers.fleet.status_answer import FleetSummary
 from aggregator.answers.fleet.status_text import beat_ages
 from aggregator.answers.units import age_text, clock_text
 from aggregator.commands.common import EXIT_CONFIG, EXIT_NOTHING, EXIT_STORE
-from aggregator.console.answering import EXIT_BUSY
+from aggregator.config import ConsoleTable
+from aggregator.console.answering import EXIT_BUSY, Given, Reply
+from aggregator.console.desks import Desks
 from aggregator.console.guard import COOKIE, Guard
 from aggregator.console.metrics import METRICS_TYPE, OPENMETRICS, OPENMETRICS_TYPE, metrics_text
 from aggregator.console.pages import PAGES as MADE_OF
@@ -50,17 +54,6 @@ from aggregator.console.tables import arrow_of, csv_of
 from aggregator.errors import SignOnError
 from edge_ldp.extras import pip_install
 from edge_ldp.service.zones import zone_of
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
-
-    from jinja2.runtime import Context
-    from starlette.requests import Request
-    from starlette.types import ASGIApp
-
-    from aggregator.config import ConsoleTable
-    from aggregator.console.answering import Given, Reply
-    from aggregator.console.desks import Desks
 
 STATIC = Path(__file__).parent / "static"
 STATUS = {EXIT_CONFIG: 400, EXIT_STORE: 503, EXIT_NOTHING: 404, EXIT_BUSY: 503}

@@ -5,8 +5,6 @@ cookie, from which state, nonce and verifier follow: so nobody can fill a memory
 another's sign-on in his own browser. Who signed on is known by 256 random bits, for eight hours.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import hmac
@@ -15,24 +13,19 @@ import os
 import re
 import time
 from collections import OrderedDict
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
 from urllib.parse import urlencode
 
+from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from aggregator.commands.common import EXIT_CONFIG
+from aggregator.config import OidcTable
+from aggregator.console.answering import Reply
+from aggregator.console.desks import Desks
 from aggregator.console.guard import cookie_of
 from aggregator.console.roles import Viewer, role_among, viewer_of
 from aggregator.errors import SignOnError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from starlette.requests import Request
-
-    from aggregator.config import OidcTable
-    from aggregator.console.answering import Reply
-    from aggregator.console.desks import Desks
 
 BEGUN_S = 600
 SESSION_S = 8 * 3600

@@ -1,14 +1,10 @@
 """The rows of an answer as tables: comma-separated values safe in a spreadsheet, Arrow, Parquet."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from aggregator.answers.units import csv_text
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 

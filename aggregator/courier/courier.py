@@ -5,15 +5,14 @@ each. So the aggregator settles and stores here, and its courier reads and ackno
 19). Nothing is acknowledged but what `ack` names; a courier that dies is a lost link.
 """
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import socket
 import sys
 from collections import deque
+from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from aggregator.courier.wire import (
     NEWS,
@@ -32,16 +31,8 @@ from aggregator.courier.wire import (
     beat_s,
     patience_s,
 )
-from edge_ldp.service.broker import LinkLostError, Message, RefusedError, TooBigError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import TypeAlias
-
-    from edge_ldp.service.broker import Broker
-    from edge_ldp.service.mqtt import Link
-
-    AnyLink: TypeAlias = Link | "CourierLink"  # of this process, or of another
+from edge_ldp.service.broker import Broker, LinkLostError, Message, RefusedError, TooBigError
+from edge_ldp.service.mqtt import Link
 
 INBOX_LIMIT = 1000  # messages; above it the wire is not read, nor in the end the broker
 END_S = 5.0
@@ -49,7 +40,7 @@ _GONE = "its courier ended"
 _COMMAND = ("-P", "-m", "aggregator.courier.process")
 
 
-async def open_courier(broker: Broker) -> CourierLink:
+async def open_courier(broker: Broker) -> "CourierLink":
     """Start a courier and return its link, connected; raises LinkLostError.
 
     Cancelled at any moment it leaves no process and no socket behind.
@@ -231,3 +222,6 @@ class CourierLink:
                     future.exception()  # it may be that nobody waits any more
             self._arrived.set()
         return self._lost
+
+
+AnyLink = Link | CourierLink  # of this process, or of another

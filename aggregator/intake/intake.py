@@ -1,50 +1,40 @@
 """Messages in, one transaction each flush, acknowledgements out: never the other way round."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import compress
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
+from uuid import UUID
 
+from aggregator.archive.spool import Spool
+from aggregator.config import AggregatorConfig
 from aggregator.counting.curated import read_released, settle_released, wanted_released
 from aggregator.counting.frames import FrameBatch
-from aggregator.counting.period_sums import read_sums, settle_sums, wanted_sums
+from aggregator.counting.period_sums import SumsArrival, read_sums, settle_sums, wanted_sums
+from aggregator.counting.records import Again, Changes, Key, Known, ReleasedArrival
+from aggregator.counting.refusals import Rules
 from aggregator.counting.seen_batches import Outcome
 from aggregator.counting.settle import NONE, settle, wanted
-from aggregator.intake.last_times import OUTRUN
+from aggregator.courier.courier import AnyLink
+from aggregator.intake.last_times import OUTRUN, LastTimes
 from aggregator.intake.quota import Quota
-from aggregator.intake.receipt_schedule import Delays
+from aggregator.intake.receipt_schedule import Delays, ReceiptSchedule
 from aggregator.intake.shed import Shed
-from aggregator.store.contract import new_flush
+from aggregator.store.contract import Store, new_flush
+from aggregator.store.store_thread import StoreThread
 from edge_ldp.device.errors import EdgeLdpError, WireError
 from edge_ldp.device.sums_frame import MAGIC as SUMS
 from edge_ldp.protocol.frames import split_frames
-from edge_ldp.protocol.messages import name_in_topic, parse_status, topic
+from edge_ldp.protocol.messages import Status, name_in_topic, parse_status, topic
 from edge_ldp.protocol.strict_json import MessageError
+from edge_ldp.service.mqtt import Message
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from uuid import UUID
-
-    from aggregator.archive.spool import Spool
-    from aggregator.config import AggregatorConfig
-    from aggregator.counting.period_sums import SumsArrival
-    from aggregator.counting.records import Again, Changes, Key, Known, ReleasedArrival
-    from aggregator.counting.refusals import Rules
-    from aggregator.courier.courier import AnyLink
-    from aggregator.intake.last_times import LastTimes
-    from aggregator.intake.receipt_schedule import ReceiptSchedule
-    from aggregator.store.contract import Store
-    from aggregator.store.store_thread import StoreThread
-    from edge_ldp.protocol.messages import Status
-    from edge_ldp.service.mqtt import Message
-
-    MakeRules: TypeAlias = Callable[[], Rules]
-    Heed: TypeAlias = Callable[[str, bytes], None]
-    RulesFor: TypeAlias = Callable[[Store, FrameBatch, Rules], Rules]
+MakeRules: TypeAlias = Callable[[], Rules]
+Heed: TypeAlias = Callable[[str, bytes], None]
+RulesFor: TypeAlias = Callable[[Store, FrameBatch, Rules], Rules]
 
 MAX_STATUS_BYTES = 1 << 14
 _KINDS = ("report", "stream", "status")  # what devices send

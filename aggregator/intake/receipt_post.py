@@ -1,29 +1,20 @@
 """Receipts going out: retained, rate-limited, built from what is committed, never in its way."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from aggregator.counting.seen_batches import build_receipt
-from aggregator.store.contract import identity
-from aggregator.store.worker import AlwaysOurs
+from aggregator.courier.courier import AnyLink
+from aggregator.intake.last_times import LastTimes
+from aggregator.intake.receipt_schedule import ReceiptSchedule
+from aggregator.store.contract import Store, identity
+from aggregator.store.store_thread import StoreThread
+from aggregator.store.worker import AlwaysOurs, Turns
 from edge_ldp.protocol.messages import topic
-from edge_ldp.protocol.signing import RECEIPT_CONTEXT
+from edge_ldp.protocol.signing import RECEIPT_CONTEXT, Signer
 from edge_ldp.service.mqtt import LinkLostError, RefusedError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from aggregator.courier.courier import AnyLink
-    from aggregator.intake.last_times import LastTimes
-    from aggregator.intake.receipt_schedule import ReceiptSchedule
-    from aggregator.store.contract import Store
-    from aggregator.store.store_thread import StoreThread
-    from aggregator.store.worker import Turns
-    from edge_ldp.protocol.signing import Signer
 
 CHUNK = 50  # devices of one round; a signature takes 0.1 ms
 IDLE_S = 0.05

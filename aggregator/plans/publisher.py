@@ -6,18 +6,19 @@ newer plan is stored: so a leader that slept through the loss of its lead leaves
 (AGG-08). Everybody else goes by what is stored (`follow`, `reread`).
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time
 from collections import deque
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
+from aggregator.config import AggregatorConfig, StreamTable
+from aggregator.counting.frames import FrameBatch
 from aggregator.counting.refusals import Measured, Rules
+from aggregator.courier.courier import AnyLink
 from aggregator.errors import FencedError
 from aggregator.plans import planner
 from aggregator.plans.cache import PlanCache, read_recent_counts
@@ -27,24 +28,15 @@ from aggregator.plans.orders import apart_s, issued_by
 from aggregator.plans.revision import revise
 from aggregator.plans.rivals import Rivals
 from aggregator.plans.signing import PlanSeal
-from aggregator.store.contract import PlanRow, RevisionRow, identity
+from aggregator.store.contract import PlanRow, RevisionRow, Store, identity
+from aggregator.store.store_thread import StoreThread
 from edge_ldp.protocol.messages import topic
-from edge_ldp.protocol.plan import last_epoch, parse_plan
+from edge_ldp.protocol.plan import Plan, last_epoch, parse_plan
 from edge_ldp.protocol.utc import utc
+from edge_ldp.service.clock import Clock
 
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
-
-    from aggregator.config import AggregatorConfig, StreamTable
-    from aggregator.counting.frames import FrameBatch
-    from aggregator.courier.courier import AnyLink
-    from aggregator.store.contract import Store
-    from aggregator.store.store_thread import StoreThread
-    from edge_ldp.protocol.plan import Plan
-    from edge_ldp.service.clock import Clock
-
-    Sure = Callable[[], Awaitable[None]]
-    ReadRetained = Callable[[], Awaitable[Mapping[str, bytes] | None]]
+Sure = Callable[[], Awaitable[None]]
+ReadRetained = Callable[[], Awaitable[Mapping[str, bytes] | None]]
 
 POLL_S = 1.0  # real
 REMEMBERED = 16  # messages

@@ -1,26 +1,20 @@
 """Sums with intervals to the broker, for whoever may read them; never in the counting's way."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging
 import os
 import sys
 from asyncio.subprocess import PIPE
+from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
+from aggregator.config import AnnounceTable
+from aggregator.courier.courier import AnyLink
 from aggregator.errors import AggregatorError
 from edge_ldp.protocol.strict_json import dumps
 from edge_ldp.service.broker import RefusedError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from aggregator.config import AnnounceTable
-    from aggregator.courier.courier import AnyLink
-    from edge_ldp.service.clock import Clock
+from edge_ldp.service.clock import Clock
 
 COMMAND = ("-P", "-m", "edge_ldp.cli", "aggregator", "announced", "--json", "-c")
 NICE = 10

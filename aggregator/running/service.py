@@ -1,19 +1,18 @@
 """The aggregator as a service: one link to the broker at a time, and what runs on it."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from aggregator.archive.directory import open_spool
-from aggregator.courier.courier import open_courier
+from aggregator.config import AggregatorConfig
+from aggregator.courier.courier import AnyLink, open_courier
 from aggregator.courier.retained import read_retained
 from aggregator.errors import RivalError, StoreError
 from aggregator.intake.intake import Intake, status_topic, topics
@@ -22,31 +21,24 @@ from aggregator.intake.receipt_post import ReceiptSeal, post_receipts
 from aggregator.intake.receipt_schedule import ReceiptSchedule
 from aggregator.plans.publisher import PlanPublisher
 from aggregator.plans.rivals import Rivals
+from aggregator.plans.signing import PlanSeal
 from aggregator.running.announcer import announce
 from aggregator.running.certificates import CertificateWatch
 from aggregator.running.election import Election, LeadLostError
 from aggregator.store.contract import Store
 from aggregator.store.rows import STOPPED, BeatRow, BeatTimes
 from aggregator.store.store_thread import StoreThread
-from aggregator.store.worker import ALONE
+from aggregator.store.worker import ALONE, Worker
 from edge_ldp.entropy import system_draw
 from edge_ldp.protocol.messages import topic
 from edge_ldp.protocol.presence import ALONE_NAME, Presence, parse_presence
 from edge_ldp.protocol.strict_json import MessageError
 from edge_ldp.service.backoff import backoff_s
 from edge_ldp.service.broker import LOGIN_REMEDY, is_refused, remedy_of
+from edge_ldp.service.clock import Clock
 from edge_ldp.service.health import DEGRADED, LINK, LOST, OK, combined
 from edge_ldp.service.mqtt import Broker, LinkLostError, Message, RefusedError, open_link
 from edge_ldp.service.tasks import task_group
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from aggregator.config import AggregatorConfig
-    from aggregator.courier.courier import AnyLink
-    from aggregator.plans.signing import PlanSeal
-    from aggregator.store.worker import Worker
-    from edge_ldp.service.clock import Clock
 
 BACKOFF_CAP_S = 30.0
 STABLE_S = 10.0

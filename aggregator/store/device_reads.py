@@ -1,18 +1,12 @@
 """What a store knows of its devices: how they are, in which order, and how many."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Iterable
+from typing import Any, Protocol
 
 from aggregator.store.forms import unpack_refusals
-from aggregator.store.rows import DeviceRow, DeviceSums
+from aggregator.store.rows import DeviceRow, DeviceSums, ReportSum
 from edge_ldp.service.health import OK
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from aggregator.store.rows import ReportSum
 
 _DEVICES = """SELECT device, state, software, seen_s, coalesce(name, ''), enrolled_s, revoked_s,
     held_s, refusals, health, ages, heard FROM devices LEFT JOIN groups ON grp = id"""

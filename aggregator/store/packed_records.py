@@ -3,12 +3,10 @@
 Bytes a device are what the size of such a store is made of.
 """
 
-from __future__ import annotations
-
 import struct
+from collections.abc import Iterator
 from itertools import chain
 from operator import attrgetter
-from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
@@ -16,19 +14,15 @@ import numpy as np
 from aggregator.counting.record_rows import (
     DAMAGED,
     STATE_ENDS,
+    Row,
     pack_gaps,
     record_row,
     row_record,
     unpack_gaps,
 )
+from aggregator.counting.records import Key, Record
 from aggregator.counting.seen_batches import DIGEST, DIGEST_BYTES, KEPT_DIGESTS, Gap
 from edge_ldp.errors import RowError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from aggregator.counting.record_rows import Row
-    from aggregator.counting.records import Key, Record
 
 _ANY = ("", 0)  # of no matter
 _DIGEST = DIGEST.format.removeprefix("<")

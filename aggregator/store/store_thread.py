@@ -1,17 +1,13 @@
 """The store on a thread of its own, one call after the other, or one page ahead of its reader."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TypeVar, cast
 
 from aggregator.errors import StoreHeldError
-
-if TYPE_CHECKING:
-    from aggregator.store.contract import Store
+from aggregator.store.contract import Store
 
 RETRY_S = 0.25
 _log = logging.getLogger(__name__)

@@ -5,19 +5,18 @@ horizon, what another split of a window's ε would give, and which mode answers 
 is drawn or sent. Exit codes: 0 done; 2 wrong usage, or a file that cannot be read.
 """
 
-from __future__ import annotations
-
 import argparse
 import csv
 import json
 import sys
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from importlib import import_module
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from edge_ldp.arguments import Parser
 from edge_ldp.device.errors import EdgeLdpError, ParameterError
@@ -28,11 +27,6 @@ from edge_ldp.sums.law import HOMES_CEILING, Law, homes_law, law_in_time, law_of
 from edge_ldp.sums.modes import QUESTIONS, choices
 from edge_ldp.sums.modes_text import modes_text, modes_view
 from edge_ldp.sums.text import ForecastStudy, asked_text, study_text, study_view
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from numpy.typing import NDArray
 
 EXIT_USAGE = 2
 PICTURES = (".png", ".svg")

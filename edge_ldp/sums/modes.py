@@ -5,32 +5,30 @@ compared, by parts of the day where these are asked for. What a home gives away 
 of habits (`edge_ldp.period_sums.habits`), where it was. Source: docs/which-mode.md.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from fractions import Fraction
 from math import sqrt
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.device.frame import HEAD_BYTES, PAIR_BYTES
 from edge_ldp.device.sums_frame import CELL_BYTES
 from edge_ldp.device.sums_frame import HEAD_BYTES as SUMS_HEAD_BYTES
-from edge_ldp.period_sums.habits import REPORTS, SLOTS_A_DAY, leak_of_reports, leak_of_sums
+from edge_ldp.period_sums.habits import (
+    REPORTS,
+    SLOTS_A_DAY,
+    HabitLeak,
+    leak_of_reports,
+    leak_of_sums,
+)
 from edge_ldp.period_sums.law import forecast_total
 from edge_ldp.period_sums.layout import PeriodLayout
 from edge_ldp.period_sums.scale import scale_for
 from edge_ldp.ratio import exact_epsilon
-from edge_ldp.sums.forecast import DAY_S
-from edge_ldp.sums.law import HOURS, WEEK
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from fractions import Fraction
-
-    from edge_ldp.period_sums.habits import HabitLeak
-    from edge_ldp.sums.forecast import Fleet, Forecast
-    from edge_ldp.sums.law import Law
+from edge_ldp.sums.forecast import DAY_S, Fleet, Forecast
+from edge_ldp.sums.law import HOURS, WEEK, Law
 
 MONTH = 28  # days
 PARTS = 6

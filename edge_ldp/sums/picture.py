@@ -1,24 +1,15 @@
 """The picture of a forecast: what more homes bring, and what a split of the budget does."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import BinaryIO
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from edge_ldp.sums.modes import ONLY_REPORTS
+from edge_ldp.sums.modes import ONLY_REPORTS, ModeChoice
 from edge_ldp.sums.modes_text import ASKED, best_sums
-from edge_ldp.sums.text import TITLES, percent_text, split_text, window_text
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import BinaryIO
-
-    from matplotlib.axes import Axes
-
-    from edge_ldp.sums.modes import ModeChoice
-    from edge_ldp.sums.text import ForecastStudy
+from edge_ldp.sums.text import TITLES, ForecastStudy, percent_text, split_text, window_text
 
 COLOURS = {"whole": "#111111", "week": "#0b6bcb", "day": "#d1495b", "hour-of-day": "#2a9d5c"}
 NOTE = "#555555"

@@ -1,25 +1,15 @@
 """The result on a terminal: the comparison, the thresholds, the budget and the accounting."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Sequence
 from statistics import mean
-from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
+from rich.console import Console
 from rich.table import Table
 
-from firmware_stubs.demo.compare import ALLOWED_MISSES, privacy
+from firmware_stubs.demo.compare import ALLOWED_MISSES, Comparison, Row, privacy
 from firmware_stubs.demo.scenario import CEILING_W, DAY_S, DAY_SLOTS
-from firmware_stubs.demo.shipped import TITLES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from rich.console import Console
-
-    from firmware_stubs.demo.compare import Comparison, Row
-    from firmware_stubs.demo.shipped import AsShipped
-
+from firmware_stubs.demo.shipped import TITLES, AsShipped
 
 SHIPPED = (
     "The same homes as shipped, at ε 8 in any 97 quarter hours: daily sums\n"

@@ -1,7 +1,5 @@
 """What commands answer that change something, or write files; plans and streams have their own."""
 
-from __future__ import annotations
-
 from msgspec import field
 
 from aggregator.answers.parts import AnswerPart, Reports, Seconds

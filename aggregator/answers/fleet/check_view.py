@@ -1,18 +1,12 @@
 """What an aggregator's configuration means, in words for its operator; nothing is sent."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from math import exp
-from typing import TYPE_CHECKING
 
 from msgspec import UNSET, UnsetType
 
 from aggregator.answers.parts import AnswerPart, Share, Span
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from aggregator.config import AggregatorConfig, StreamTable
+from aggregator.config import AggregatorConfig, StreamTable
 
 MUCH_EPSILON = 8
 LITTLE_W = 500  # a kettle takes more

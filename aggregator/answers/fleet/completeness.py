@@ -6,21 +6,16 @@ devices' accounts say was counted is what the counts hold, those kept apart incl
 is exact and independent of the first: counts and accounts lie in different tables.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from msgspec.structs import astuple
 
 from aggregator.answers.crowds import account_told, is_sum_told
 from aggregator.answers.parts import AnswerPart, Reports
 from aggregator.answers.units import number_text, text_table
+from aggregator.counting.records import Key, Record
 from edge_ldp.protocol.released import FIRST_KEY, FIRST_SUMS_KEY
-
-if TYPE_CHECKING:
-    from aggregator.counting.records import Key, Record
 
 
 class Places(AnswerPart, frozen=True, kw_only=True):

@@ -4,26 +4,21 @@ Of a day no more than that is kept, for 31 days, and reports move none of it: wh
 is nobody's to read here.
 """
 
-from __future__ import annotations
-
 import shlex
 from datetime import UTC, tzinfo
-from typing import TYPE_CHECKING
 
 from aggregator.answers.fleet.audit import AuditEntry
 from aggregator.answers.fleet.status import shown_device
 from aggregator.answers.fleet.status_answer import ShownDevice
 from aggregator.answers.parts import AnswerPart, Seconds
 from aggregator.answers.units import age_text, clock_text
+from aggregator.config import AggregatorConfig
+from aggregator.store.contract import Reader
+from aggregator.store.rows import AuditRow, DeviceRow
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.device.sums import DAY_S
 from edge_ldp.protocol.messages import check_name
 from edge_ldp.protocol.utc import utc
-
-if TYPE_CHECKING:
-    from aggregator.config import AggregatorConfig
-    from aggregator.store.contract import Reader
-    from aggregator.store.rows import AuditRow, DeviceRow
 
 DAYS = 30
 SIGNS = {  # of a day, for people

@@ -1,9 +1,7 @@
 """How a fleet is: `status`, with a row of each device; the same in numbers alone."""
 
-from __future__ import annotations
-
-from datetime import date, timedelta
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, timedelta, tzinfo
 
 from msgspec.structs import asdict
 
@@ -17,22 +15,16 @@ from aggregator.answers.fleet.completeness import (
 )
 from aggregator.answers.lookup import read_plans, read_revisions
 from aggregator.answers.plan_view import look_of, plan_terms
+from aggregator.config import AggregatorConfig, StreamTable
+from aggregator.counting.records import Record
 from aggregator.counting.retention import HOUR_S
 from aggregator.plans.planner import is_ahead
-from aggregator.store.rows import FLEET_DAYS, STOPPED
+from aggregator.store.contract import Reader
+from aggregator.store.rows import FLEET_DAYS, STOPPED, BeatRow, DeviceRow, MarkRow, ReportSum
 from edge_ldp.protocol.plan import AHEAD_S
 from edge_ldp.protocol.released import FIRST_KEY, FIRST_SUMS_KEY
 from edge_ldp.protocol.strict_json import loads
 from edge_ldp.protocol.utc import utc
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from datetime import tzinfo
-
-    from aggregator.config import AggregatorConfig, StreamTable
-    from aggregator.counting.records import Record
-    from aggregator.store.contract import Reader
-    from aggregator.store.rows import BeatRow, DeviceRow, MarkRow, ReportSum
 
 COLUMNS = ("created", "counted", "rejected", "expired", "pending", "duplicates", "conflicts")
 LATE_S = 120  # of a heartbeat that comes twice a minute

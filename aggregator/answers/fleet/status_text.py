@@ -1,21 +1,15 @@
 """`status` as people read it: a summary, however many devices there are."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Sequence
 from datetime import UTC, tzinfo
-from typing import TYPE_CHECKING
 
 from msgspec.structs import asdict
 
+from aggregator.answers.fleet import status_answer as told
 from aggregator.answers.fleet.status import COLUMNS
+from aggregator.answers.plan_view import Look
 from aggregator.answers.units import age_text, clock_text, text_table
 from edge_ldp.service.health import LINK_STATES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from aggregator.answers.fleet import status_answer as told
-    from aggregator.answers.plan_view import Look
 
 MANY = 20  # rows of a table in a summary
 NOTE = "a mark takes nothing out of any count, unless [guard] quarantine says so"

@@ -7,25 +7,20 @@ crowds are counted, becomes a random one. What was kept apart of a home in quara
 it goes, and counts as rejected. Source: docs/administration.md, Erasing a home.
 """
 
-from __future__ import annotations
-
 import json
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
 
 from aggregator.counting.records import UNNAMED, Record
 from aggregator.errors import MemberError
 from aggregator.store.administration.renaming import RENAMED, former_names, rename_reporter
+from aggregator.store.contract import Session
 from aggregator.store.forms import unpack_pairs
 from aggregator.store.shared_reads import PUT_FACT
 from edge_ldp.protocol.released import FIRST_KEY, FIRST_SUMS_KEY
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from aggregator.store.contract import Session
-
-    Draw = Callable[[int], int]  # a random number below it
+Draw = Callable[[int], int]  # a random number below it
 
 ERASED = "erased, device "  # of a fact's name
 GONE = "(an erased device)"

@@ -5,8 +5,6 @@ adds to (counts, presence, refusals) is appended as delta rows, so that workers 
 other there; `postgres_schema.MERGE` folds them into the rows that readers add them to anyway.
 """
 
-from __future__ import annotations
-
 from aggregator.store.flush_ids import DAY_MS, DAYS
 
 VERSION = 8

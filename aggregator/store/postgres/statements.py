@@ -1,7 +1,5 @@
 """What is said to the PostgreSQL store: locks, and the statements of a flush and of a merge."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from aggregator.store.flush_ids import DAYS

@@ -1,7 +1,5 @@
 """The tables of the SQLite store; how a record lies in its row: aggregator.store.forms."""
 
-from __future__ import annotations
-
 from aggregator.store.rows import heard_since
 
 APPLICATION_ID = 0x4C445041  # "LDPA"
