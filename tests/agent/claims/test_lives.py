@@ -63,6 +63,10 @@ class Life:
         self.is_lost = True
         self.open()
 
+    def live(self, slots: int) -> None:
+        for _ in range(slots):
+            self.step()
+
     def step(self) -> None:
         """Let a slot pass, and claim it as the pipeline does."""
         self.now += 1
@@ -112,8 +116,7 @@ def test_a_changed_windows_silence_lasts_whatever_the_clock_does_AGT_30(back: in
 def test_no_window_holds_more_than_its_reports_in_a_random_life_AGT_22_AGT_30(seed: int) -> None:
     life = Life(seed)
     for _ in range(60):
-        for _ in range(life.random.choice([1, 3, 20, 100])):
-            life.step()
+        life.live(life.random.choice([1, 3, 20, 100]))
         what = life.random.randrange(5)
         if what == 0:
             life.off += life.random.choice([-3000, -98, -30, -6, -1, 1, 6, 30, 98, 3000])
@@ -133,15 +136,12 @@ def test_no_slot_of_a_lost_state_is_reported_again_when_the_clock_is_set_back_AG
     life = Life(2)
     life.window = window
     life.open()
-    for _ in range(400):
-        life.step()
+    life.live(400)
     life.lose()
-    for _ in range(150):
-        life.step()
+    life.live(150)
     before = len(life.published)
     life.off -= back
-    for _ in range(back + 300):
-        life.step()
+    life.live(back + 300)
     assert len(life.published) == len(set(life.published))
     assert len(life.published) > before  # it goes on once the clock has passed
 
@@ -153,8 +153,7 @@ def test_a_life_that_loses_its_state_with_a_clock_past_its_reports_makes_no_seco
     """Of a state that was lost while the clock stood before its reports nothing here can know."""
     life, lost = Life(seed), [0]
     for _ in range(60):
-        for _ in range(life.random.choice([1, 3, 20, 100])):
-            life.step()
+        life.live(life.random.choice([1, 3, 20, 100]))
         what = life.random.randrange(5)
         if what == 0:
             life.off += life.random.choice([-300, -98, -30, -6, -1, 1, 6, 30, 98, 300])
@@ -173,8 +172,7 @@ def test_a_new_device_whose_clock_was_ahead_waits_no_longer_for_that_AGT_29() ->
     life.off = 3000
     life.open()
     life.off = 0
-    for _ in range(300):
-        life.step()
+    life.live(300)
     assert life.published
 
 
@@ -186,14 +184,11 @@ def test_a_copy_put_back_with_its_clock_repeats_slots_until_it_is_found_AGT_25(
     life = Life(4)
     life.window = window
     life.open()
-    for _ in range(400):
-        life.step()
+    life.live(400)
     copied = life.ledger, life.elapsed
-    for _ in range(20):
-        life.step()
+    life.live(20)
     life.ledger, life.elapsed = copied
     life.off -= 20
     life.open()
-    for _ in range(8):
-        life.step()
+    life.live(8)
     assert len(life.published) - len(set(life.published)) == again
