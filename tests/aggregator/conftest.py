@@ -13,14 +13,12 @@ from tests.postgres import PostgresServer, running_postgres
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[PostgresServer]:
-    """Give a PostgreSQL server for the whole run."""
     with running_postgres() as made:
         yield made
 
 
 @pytest.fixture
 def url(server: PostgresServer) -> str:
-    """Give a database of its own."""
     return server.new_database()
 
 
@@ -36,13 +34,11 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Engine:
 
 @pytest.fixture
 def desk(engine: Engine, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Operator:
-    """Give an operator."""
     return operator(tmp_path, engine.text(), capsys)
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[SqliteStore]:
-    """Give a new store in a file."""
     made = SqliteStore.open(tmp_path / "a.db")
     yield made
     made.close()

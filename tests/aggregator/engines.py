@@ -26,10 +26,8 @@ class Engine:
         return PostgresStore.open(self.url)
 
     def text(self, intake: str = "", more: str = "") -> str:
-        """Return a configuration as text."""
         text = CONFIG.format(path="", intake=intake).replace('path = ""', self.line)
         return text + more
 
     def config(self, intake: str = "", more: str = "") -> AggregatorConfig:
-        """Return it parsed."""
         return parse_config(self.text(intake, more), "test.toml")

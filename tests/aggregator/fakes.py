@@ -31,7 +31,6 @@ revise_slots = 4
 
 
 def make_config(path: Path, intake: str = "") -> AggregatorConfig:
-    """Return a small configuration with its store at `path`."""
     return parse_config(CONFIG.format(path=path, intake=intake), "test.toml")
 
 
@@ -47,17 +46,14 @@ class FakeLink(Link):
         self._more = asyncio.Event()
 
     def send(self, *messages: Message) -> None:
-        """Let messages arrive."""
         self.inbox += messages
         self._more.set()
 
     def break_off(self) -> None:
-        """Lose the link once the inbox is empty."""
         self._broken = True
         self._more.set()
 
     async def acknowledged(self, count: int) -> None:
-        """Wait until so many messages were acknowledged."""
         await until(lambda: len(self.events) == count)
 
     _broken = False
@@ -92,7 +88,6 @@ class FakeLink(Link):
 
 
 async def until(condition: Callable[[], bool], timeout_s: float = 300) -> None:
-    """Wait until `condition()` holds; fails after the time-out."""
     async with asyncio.timeout(timeout_s):
         while not condition():  # noqa: ASYNC110 (nothing tells us)
             await asyncio.sleep(0.005)

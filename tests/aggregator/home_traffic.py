@@ -39,7 +39,6 @@ def report(device: str, batch: int) -> Message:
 
 
 def take(store: Store, *messages: Message, rules: Rules = RULES) -> Changes:
-    """Settle one flush, as the service does."""
     return commit(store, fleet="demo", messages=messages, rules=rules, name=uuid4())
 
 

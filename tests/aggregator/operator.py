@@ -12,8 +12,6 @@ from aggregator.main import main
 
 @dataclass(frozen=True)
 class Operator:
-    """Runs commands on one configuration."""
-
     file: Path
     capsys: pytest.CaptureFixture[str]
 
@@ -33,7 +31,6 @@ class Operator:
 
 
 def operator(place: Path, text: str, capsys: pytest.CaptureFixture[str]) -> Operator:
-    """Return an operator with this configuration in a file."""
     file = place / "aggregator.toml"
     file.write_text(text)
     return Operator(file, capsys)

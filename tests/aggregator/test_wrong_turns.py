@@ -74,19 +74,16 @@ class Desk:
         self.patch = patch
 
     def says(self, *command: str, by: Callable[[Sequence[str]], int] = main) -> str:
-        """Return what a command prints, on both outputs."""
         out = io.StringIO()
         with redirect_stdout(out), redirect_stderr(out), suppress(SystemExit):
             by(command)
         return out.getvalue()
 
     def set_up(self, *options: str) -> Path:
-        """Set up a fleet; return its configuration."""
         self.says("setup", str(self.place / "fleet"), "--port", str(free_port()), *options)
         return self.place / "fleet" / "aggregator.toml"
 
     def changed(self, old: str, new: str, *options: str) -> Path:
-        """Set up a fleet, and change its configuration."""
         file = self.set_up(*options)
         text = file.read_text()
         assert old in text

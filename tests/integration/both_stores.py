@@ -31,7 +31,6 @@ def rules(*, now: int = NOW, slot_s: int = SLOT_S, **changed: Any) -> Rules:
 def report(
     batch: int, slots: Sequence[int], codes: Sequence[int] | None = None, **head: Any
 ) -> Message:
-    """Return a frame as a message; its codes are all 1 unless given."""
     made = encode(
         head.get("stream", STREAM), batch, head.get("epoch", 1), slots, codes or [1] * len(slots)
     )
@@ -39,14 +38,12 @@ def report(
 
 
 def raw(payload: bytes, device: str = "home", kind: str = "report") -> Message:
-    """Return any bytes as a message of a device."""
     return Message(topic(FLEET, kind, device), payload)
 
 
 def status(
     device: str, created: int, *, following: int, oldest: int | None = None, **told: Any
 ) -> Message:
-    """Return a device's own account."""
     first = told.get("first", 1)
     kept = following if oldest is None else oldest
     one = StreamStatus(STREAM, first, following, kept, created, told.get("expired", 0))
@@ -60,21 +57,17 @@ class House:
         self.store = store
 
     def take(self, *messages: Message, by: Rules | None = None) -> Changes:
-        """Commit one flush as the intake does."""
         return commit(self.store, fleet=FLEET, messages=messages, rules=by or rules(), name=uuid4())
 
     def counts(self) -> Counter[tuple[int, int]]:
-        """Return reports by (bucket, code)."""
         found = self.store.counts(STREAM, 0, LAST_BUCKET)
         pairs = zip(found.bucket.tolist(), found.code.tolist(), strict=True)
         return Counter(dict(zip(pairs, found.count.tolist(), strict=True)))
 
     def records(self) -> dict[Key, Record]:
-        """Return what is kept of each device and stream."""
         return dict(self.store.records())
 
     def refused(self) -> dict[str, int]:
-        """Return messages that were not counted, by reason."""
         found = Counter[str]()
         for row in self.store.refused():
             found[row.reason] += row.messages

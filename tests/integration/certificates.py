@@ -15,8 +15,6 @@ DAY = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A certificate and its private key, as files."""
-
     cert: Path
     key: Path
     made: x509.Certificate

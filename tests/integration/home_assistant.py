@@ -40,7 +40,6 @@ class HomeAssistant:
         self.broker = broker
 
     def asked(self) -> Shown:
-        """Return what it shows now."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write("\n")

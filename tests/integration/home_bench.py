@@ -92,12 +92,10 @@ class Utility:
         return process.wait(EXIT_S)
 
     def record(self, device: str) -> Record | None:
-        """Return what is stored of a device's power."""
         with closing(SqliteReader.open(self.store)) as reader:
             return dict(reader.records()).get((device, 1))
 
     async def ready(self) -> None:
-        """Return once it has its file."""
         await until(self.store.exists)
 
     async def settle(self, agent: Agent) -> dict[str, Any]:
@@ -142,7 +140,6 @@ class Utility:
 
 @asynccontextmanager
 async def serving(utility: Utility) -> AsyncIterator[None]:
-    """Run the aggregator; end it afterwards."""
     utility.start()
     try:
         yield

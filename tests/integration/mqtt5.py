@@ -38,13 +38,11 @@ class Scripted:
     _server: asyncio.Server | None = None
 
     async def __aenter__(self) -> Self:
-        """Listen on a free port."""
         server = await asyncio.start_server(self._serve, "127.0.0.1", 0, ssl=self.context)
         self._server, self.port = server, int(server.sockets[0].getsockname()[1])
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Stop listening."""
         if self._server is not None:
             self._server.close()
 
@@ -113,7 +111,6 @@ class Scripted:
 
 
 def message(topic: bytes, payload: bytes) -> bytes:
-    """Return a PUBLISH at QoS 0."""
     return _framed(0x30, len(topic).to_bytes(2, "big") + topic + b"\0" + payload)
 
 

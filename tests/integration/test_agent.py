@@ -122,7 +122,6 @@ async def test_a_signal_ends_it_within_5_s_with_everything_sent_and_an_offline_s
 
 
 def has_made(agent: Agent, reports: int) -> bool:
-    """Say whether an agent has stored so many."""
     return made(agent) >= reports
 
 

@@ -69,7 +69,6 @@ def check_account(agent: Agent, utility: Utility) -> int:
 
 
 def is_settled(record: Record, key: Key) -> bool:
-    """Say whether the aggregator has a batch."""
     inside = any(gap.first <= key.number <= gap.last for gap in record.state.gaps)
     return key.number <= record.state.highest and not inside
 

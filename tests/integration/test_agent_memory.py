@@ -45,17 +45,24 @@ chunk = 256
 
 
 def of_kernel(pid: int, name: str) -> str:
-    """Return a file of /proc/PID."""
     return Path(f"/proc/{pid}/{name}").read_text()
 
 
+def weighed(agent: Agent) -> tuple[int, str]:
+    """End an agent; return the KiB that it held, and what it had loaded."""
+    assert agent.process is not None
+    pid = agent.process.pid
+    used, loaded = memory_kib(pid, "VmRSS"), of_kernel(pid, "maps")
+    assert agent.end() == 0
+    print(f"{agent.device}: {used} KiB")  # noqa: T201 (shown by pytest -s)
+    return used, loaded
+
+
 def reported_under(hub: Hub, agent: Agent, epoch: int) -> bool:
-    """Say whether five slots were reported under a plan."""
     return len([slot for f in hub.frames(agent.device) if f.epoch == epoch for slot in f.slots]) > 4
 
 
 def dumps(directory: Path) -> list[Path]:
-    """Return what looks like a core dump."""
     return [
         path for path in (*directory.rglob("*"), *Path.cwd().glob("core*")) if "core" in path.name
     ]
@@ -78,14 +85,10 @@ async def test_the_agent_stays_within_its_memory(
             plan = make_plan(epoch).to_json()
             await hub.publish(signer.wrap(plan) if signed else plan)
             await until(partial(reported_under, hub, agent, epoch))
-        assert agent.process is not None
-        used = memory_kib(agent.process.pid, "VmRSS")
-        loaded = of_kernel(agent.process.pid, "maps")
-        assert agent.end() == 0
+        used, loaded = weighed(agent)
     assert used <= (SIGNED_KIB if signed else PLAIN_KIB)
     assert ("cryptography" in loaded) == signed
     assert {frame.epoch for frame in hub.frames(agent.device)} == {2, 3}
-    print(f"signed {signed}: {used} KiB")  # noqa: T201 (shown by pytest -s)
 
 
 async def test_a_curator_stays_within_its_memory(tmp_path: Path, broker: RealBroker) -> None:
@@ -95,13 +98,9 @@ async def test_a_curator_stays_within_its_memory(tmp_path: Path, broker: RealBro
     async with listening(broker) as hub, playing(agent):
         agent.start()
         await until(lambda: any(one.created > 20 for one in hub.streams_of(agent.device)))
-        assert agent.process is not None
-        used = memory_kib(agent.process.pid, "VmRSS")
-        loaded = of_kernel(agent.process.pid, "maps")
-        assert agent.end() == 0
+        used, loaded = weighed(agent)
     assert used <= CURATOR_KIB
     assert "numpy" not in loaded
-    print(f"curator: {used} KiB")  # noqa: T201 (shown by pytest -s)
 
 
 async def test_sums_take_a_mebibyte_more_at_most(tmp_path: Path, broker: RealBroker) -> None:
@@ -121,13 +120,9 @@ async def test_sums_take_a_mebibyte_more_at_most(tmp_path: Path, broker: RealBro
             await until(
                 lambda: any(stream >= FIRST_SUMS_KEY for stream, _ in hub.payloads["home-7"])
             )
-            assert agent.process is not None
-            used = memory_kib(agent.process.pid, "VmRSS")
-            loaded = of_kernel(agent.process.pid, "maps")
-            assert agent.end() == 0
+            used, loaded = weighed(agent)
     assert used <= PLAIN_KIB + 1024
     assert "numpy" not in loaded
-    print(f"sums: {used} KiB")  # noqa: T201 (shown by pytest -s)
 
 
 @pytest.mark.slow
@@ -148,11 +143,8 @@ async def test_a_page_or_a_topic_for_a_port_takes_no_more_than_33_mebibytes(
             await hub.publish(make_plan(2))
             agent.start()
             await until(partial(reported_under, hub, agent, 2))
-            assert agent.process is not None
-            used = memory_kib(agent.process.pid, "VmRSS")
-            assert agent.end() == 0
+            used, _ = weighed(agent)
     assert used <= allowed_kib(33, ciphers=bool(access))
-    print(f"{product}: {used} KiB")  # noqa: T201 (shown by pytest -s)
 
 
 async def test_a_page_and_a_share_take_no_more_than_37_mebibytes_and_go_without_a_trace(
@@ -186,7 +178,6 @@ async def test_a_page_and_a_share_take_no_more_than_37_mebibytes_and_go_without_
 
 
 async def shown(port: int, path: str) -> bytes:
-    """Return what the page answers."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
     found = b""

@@ -54,7 +54,6 @@ def has_settled(aggregator: Aggregator, periods: int, *streams: str) -> bool:
 
 
 def kept_by(aggregator: Aggregator, stream: str = "power") -> list[SumsFrame]:
-    """Return the homes' sums that an aggregator took, in order of time."""
     rows = aggregator.read(lambda reader: reader.period_sums(stream, 0, 1 << 40))
     found = [decode_sums(row.payload) for row in rows]
     return sorted(found, key=lambda one: one.period)

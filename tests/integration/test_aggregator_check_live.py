@@ -84,7 +84,6 @@ def untried(found: Mapping[str, Finding]) -> list[str]:
 
 
 def ours(file: Path, name: str = "looks") -> Broker:
-    """Return the aggregator's way to its broker."""
     config = load_config(file)
     table, password = config.broker, read_password(config.broker, str(file))
     return Broker(table.host, table.use_port, name, username=table.username, password=password)
@@ -220,7 +219,6 @@ def broker_login(desk: Desk, file: Path) -> Broker:
 
 
 def heard_of(file: Path, *devices: str) -> None:
-    """Let the store know devices that sent a status."""
     session = open_session(load_config(file), str(file))
     apply(session, named_wishes(devices, enrols=True), 1)
     with session.transaction():

@@ -44,7 +44,6 @@ def survey_codes(wire: Wire, count: int, seed: int) -> list[int]:
 
 
 def make_batches(wire: Wire, devices: int, batches: int, reports: int) -> list[tuple[str, bytes]]:
-    """Return messages of new devices, batch by batch."""
     made = wire.add(devices, wire.plans[-1])
     return [
         device.make(survey_codes(wire, reports, seed=batch))

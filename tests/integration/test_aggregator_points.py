@@ -43,7 +43,6 @@ class Forks:
             )
 
     def run(self, call: int) -> int:
-        """Run one until its end; return how it ended."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(f"{call}\n")
@@ -51,7 +50,6 @@ class Forks:
         return int(self._process.stdout.readline())
 
     def close(self) -> None:
-        """End the one that forks."""
         self._process.kill()
         self._process.communicate()
 

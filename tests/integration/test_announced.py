@@ -33,7 +33,6 @@ ANNOUNCE = '[announce]\ndelay_s = 0\ndiscovery = "homeassistant"\n'
 
 @contextmanager
 def running(fleet: Fleet) -> Iterator[Path]:
-    """Run the aggregator; give the file of what it says."""
     log = fleet.file.with_suffix(".log")
     process = Forked(["aggregator", "run", "-c", str(fleet.file)], log=log)
     try:

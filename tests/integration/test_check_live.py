@@ -58,7 +58,6 @@ def guarded(directory: Path) -> str:
 
 
 def give(directory: Path, *rights: str) -> None:
-    """Write the access list of that broker."""
     lines = [f"topic {one.replace(' ', f' edge-ldp/v1/{FLEET}/')}" for one in rights]
     (directory / "acl").write_text("\n".join([f"user {DEVICE}", *lines, ""]))
 

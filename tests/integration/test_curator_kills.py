@@ -109,7 +109,6 @@ class Home:
         self.processes: list[Forked] = []
 
     def begin(self) -> None:
-        """Start aggregator, meter and agent."""
         place = self.place
         self.start("aggregator", "run", "-c", str(self.aggregator_config))
         self.meter = self.start(

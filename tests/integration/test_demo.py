@@ -109,7 +109,6 @@ def small_demo(tmp_path: Path, *flags: str) -> Iterator[subprocess.Popen[bytes]]
 
 
 def ended(demo: subprocess.Popen[bytes], tmp_path: Path) -> tuple[int, str]:
-    """Wait for its end; return its exit code and what it said."""
     return demo.wait(240), (tmp_path / SAID).read_text()
 
 

@@ -116,7 +116,6 @@ echo "gone on" && made
 
 
 def blocks() -> list[list[str]]:
-    """Return the commands of each block of the page."""
     found = re.findall(r"```sh\n(.*?)```", PAGE.read_text(), re.DOTALL)
     return [block.splitlines() for block in found]
 

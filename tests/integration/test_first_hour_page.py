@@ -32,7 +32,6 @@ EVER = re.compile(r'<th scope="row">ever</th><td>(\d+)</td><td>(\d+)</td>')
 
 
 def looked(port: int) -> str:
-    """Return what the page says; nothing before the agent listens."""
     try:
         with urlopen(f"http://127.0.0.1:{port}/", timeout=60) as answer:
             return str(answer.read().decode())

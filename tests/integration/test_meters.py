@@ -5,7 +5,7 @@ import signal
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -52,6 +52,30 @@ CASES = [
 ]
 
 
+async def reports(
+    agent: Agent,
+    broker: RealBroker,
+    meter: Callable[[], Coroutine[Any, Any, object]],
+    quantity: str = "power",
+) -> None:
+    """Let an agent report three slots of a meter, within its memory."""
+    agent.port.plug()
+    async with listening(broker) as hub:
+        await hub.publish(make_plan(stream=quantity), quantity)
+        agent.start()
+        await agent.port.wait_for_reader()
+        playing = asyncio.create_task(meter())
+        try:
+            await until(lambda: len(hub.slots(agent.device)) >= 3)
+            assert agent.process is not None
+            assert memory_kib(agent.process.pid, "VmRSS") <= allowed_kib(32)
+        finally:
+            playing.cancel()
+            await asyncio.gather(playing, return_exceptions=True)
+            assert agent.end() == 0
+            agent.port.unplug()
+
+
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.shown)
 async def test_a_meter_of_every_protocol_is_reported_within_the_memory_limit(
     tmp_path: Path, broker: RealBroker, case: Case
@@ -66,24 +90,10 @@ async def test_a_meter_of_every_protocol_is_reported_within_the_memory_limit(
         quantities=(case.quantity,),
         command=PATIENT_AGENT,
     )
-    agent.port.plug()
     start_s = int(clock.now() // SLOT_S) * SLOT_S
     powers = (100 * (k % 9) for k in range(10**6))
     series = Series(powers, start_s, SLOT_S // 18, METER, show=SHOWN[case.shown])
-    async with listening(broker) as hub:
-        await hub.publish(make_plan(stream=case.quantity), case.quantity)
-        agent.start()
-        await agent.port.wait_for_reader()
-        playing = asyncio.create_task(play(agent.port, series, clock))
-        try:
-            await until(lambda: len(hub.slots(agent.device)) >= 3)
-            assert agent.process is not None
-            assert memory_kib(agent.process.pid, "VmRSS") <= allowed_kib(32)
-        finally:
-            playing.cancel()
-            await asyncio.gather(playing, return_exceptions=True)
-            assert agent.end() == 0
-            agent.port.unplug()
+    await reports(agent, broker, lambda: play(agent.port, series, clock), case.quantity)
 
 
 Serve = Callable[[PtyPort], Coroutine[None, None, None]]
@@ -112,20 +122,7 @@ async def test_a_meter_that_is_asked_is_reported_too(
         meter=meter,
         command=PATIENT_AGENT,
     )
-    agent.port.plug()
-    serving = asyncio.create_task(serve(agent.port))
-    async with listening(broker) as hub:
-        await hub.publish(make_plan())
-        agent.start()
-        try:
-            await until(lambda: len(hub.slots(agent.device)) >= 3)
-            assert agent.process is not None
-            assert memory_kib(agent.process.pid, "VmRSS") <= allowed_kib(32)
-        finally:
-            serving.cancel()
-            await asyncio.gather(serving, return_exceptions=True)
-            assert agent.end() == 0
-            agent.port.unplug()
+    await reports(agent, broker, lambda: serve(agent.port))
 
 
 @pytest.mark.parametrize("scheme", ["socket", "rfc2217"])

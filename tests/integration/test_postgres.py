@@ -49,7 +49,6 @@ def sqlite(tmp_path: Path) -> Iterator[SqliteStore]:
 
 
 def report(device: str, batch: int) -> Message:
-    """Return a batch of five reports, whose codes follow from who and which it is."""
     slots = [FIRST + REPORTS * batch + at for at in range(REPORTS)]
     codes = [(ord(device[-1]) + 3 * slot) % CODES for slot in slots]
     return Message(f"edge-ldp/v1/demo/report/{device}", encode(1, batch + 1, 1, slots, codes))

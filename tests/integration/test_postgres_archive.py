@@ -62,7 +62,6 @@ class House:
         raise AssertionError("the store is held for ever")
 
     def check(self, reports: int) -> Compacted:
-        """Assert that store and archive hold the same, and so many reports."""
         done = compact(self.archive, {1: SLOT_S}, self.store.committed)
         found = count_archive(self.archive, Selection({1: 4}))
         counted = tally_of_rows({1: self.store.counts(1, 0, LAST_BUCKET)})

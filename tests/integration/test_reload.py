@@ -20,7 +20,6 @@ class Reloaded(Agent):
         return await self.hang_up()
 
     async def hang_up(self) -> str:
-        """Send SIGHUP and return the line that it causes."""
         said = self.lines()
         assert self.process is not None
         self.process.send_signal(signal.SIGHUP)
@@ -28,7 +27,6 @@ class Reloaded(Agent):
         return self.lines()[-1]
 
     def lines(self) -> list[str]:
-        """Return what was said of reloads."""
         return [line for line in self.log.read_text().splitlines() if "reload:" in line]
 
 

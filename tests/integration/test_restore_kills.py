@@ -62,7 +62,6 @@ class Restoring:
         return int(line)
 
     def again(self) -> dict[str, Any]:
-        """Restore; return what it printed."""
         printed = io.StringIO()
         with redirect_stdout(printed):
             assert main([*self._command, "--json"]) == 0
@@ -70,7 +69,6 @@ class Restoring:
         return found
 
     def close(self) -> None:
-        """End the one that forks."""
         self._process.kill()
         self._process.communicate()
 

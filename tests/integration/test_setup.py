@@ -53,24 +53,20 @@ class Fleet:
         self._process: subprocess.Popen[bytes] | None = None
 
     def run(self, *command: str, code: int = 0) -> str:
-        """Return what a command prints."""
         self._capsys.readouterr()
         assert main(command) == code, self._capsys.readouterr().err
         said = self._capsys.readouterr()
         return said.out + said.err
 
     def setup(self, *options: str) -> dict[str, Any]:
-        """Make the fleet on free ports."""
         ports = ("--port", str(free_port()), "--tls-port", str(free_port()))
         place = str(self.config.parent)
         return dict(json.loads(self.run("setup", place, *ports, *options, "--json")))
 
     def devices(self, verb: str, *rest: str, code: int = 0) -> str:
-        """Run a command of `devices`."""
         return self.run("devices", verb, "-c", str(self.config), *rest, code=code)
 
     def start(self, ports: list[int]) -> None:
-        """Start the broker, and wait until it answers."""
         file = self.config.parent / "broker" / "mosquitto.conf"
         command = [needs.program("mosquitto"), "-c", str(file)]
         self._process = subprocess.Popen(
@@ -84,7 +80,6 @@ class Fleet:
                 time.sleep(0.02)
 
     def close(self) -> None:
-        """End the broker and delete everything."""
         if self._process is not None:
             self._process.terminate()
             self._process.wait(START_S)

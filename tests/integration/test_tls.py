@@ -41,7 +41,6 @@ def authority(tmp_path: Path) -> Authority:
 
 
 async def connect(port: int, authority: Authority, **changes: Any) -> str:
-    """Connect by the name localhost, publish once, and return the protocol spoken."""
     changes.setdefault("ca_file", str(authority.ca))
     link = await open_link(Broker("localhost", port, "tls-test", tls=True, **changes))
     await link.publish("somewhere", bytes(20_000))

@@ -67,17 +67,14 @@ class Worker(OnPostgres):
         os.kill(self._process.pid, number)
 
     def kill(self) -> None:
-        """End it by SIGKILL, also when it is frozen."""
         self.end(signal.SIGKILL)
 
     @property
     def is_connected(self) -> bool:
-        """Say whether it ever subscribed."""
         return b"connected to" in self.log.read_bytes()
 
     @property
     def led(self) -> int:
-        """Return how often it began to lead."""
         return self.log.read_bytes().count(b"INFO leads: ")
 
 

@@ -124,7 +124,6 @@ def alike(fleet: Fleet, text: str) -> str:
 
 
 def every_answer(place: Path) -> dict[str, tuple[int, str]]:
-    """Return what all of the commands print."""
     fleet = golden_fleet(place)
     found: dict[str, tuple[int, str]] = {}
     for asked in (BEFORE, ASKED, AFTER):
@@ -134,7 +133,6 @@ def every_answer(place: Path) -> dict[str, tuple[int, str]]:
 
 
 def file_of(words: str) -> str:
-    """Return the name of the file that holds an answer."""
     return f"{re.sub(r'[^a-z0-9]+', '-', words.replace(SINCE, 'since').lower())}.json"
 
 

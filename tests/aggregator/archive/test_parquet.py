@@ -24,7 +24,6 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def reports_of(rows: list[tuple[int, int, int]]) -> Reports:
-    """Return reports of (home, slot, code)."""
     home, slot, code = (np.array(column, np.int64) for column in np.array(rows).T)
     one = np.ones(len(rows), np.int64)
     columns = {"device": home, "stream": slot % 2, "epoch": one, "slot": slot, "code": code}
@@ -32,7 +31,6 @@ def reports_of(rows: list[tuple[int, int, int]]) -> Reports:
 
 
 def seen(reports: Reports) -> list[tuple[object, ...]]:
-    """Return the rows of reports, devices by name."""
     columns = reports.columns()
     names = [reports.names[at] for at in columns["device"].tolist()]
     rest = [columns[name].tolist() for name in TYPES if name != "device"]

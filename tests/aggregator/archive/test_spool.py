@@ -41,8 +41,6 @@ QUESTION = Selection({1: 4})
 
 
 class House:
-    """A store and its archive in a directory."""
-
     def __init__(self, place: Path) -> None:
         self.place = place
         self.archive = place / "archive"

@@ -23,7 +23,6 @@ from tests.postgres import PostgresServer
 
 @pytest.fixture
 def desk(engine: Engine, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Operator:
-    """Give an operator of a store that has a plan."""
     with closing(engine.open()) as store:
         plan = planner.first_plan("demo", engine.config().streams[0], epoch=1, now_s=int(NOW_S))
         store.add_plan(PlanRow(1, 1, plan.issued_s, plan.to_json()))
@@ -31,7 +30,6 @@ def desk(engine: Engine, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
 
 
 def commands(desk: Operator) -> list[str]:
-    """Return what is logged, without the name of the configuration."""
     found = desk.json("audit")["audit"]
     return [re.sub(r" -c \S+", "", row["command"]) for row in found]
 

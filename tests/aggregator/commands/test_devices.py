@@ -22,13 +22,11 @@ HOMES = ("a", "bb", "ccc")
 
 @pytest.fixture
 def desk(engine: Engine, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Operator:
-    """Give an operator whose store exists."""
     engine.open().close()
     return operator(tmp_path, engine.text(), capsys)
 
 
 def served(engine: Engine, *batches: int) -> Store:
-    """Return a store that took in these batches of every home."""
     store = engine.open()
     take(store, *(report(name, batch) for name in HOMES for batch in batches))
     return store

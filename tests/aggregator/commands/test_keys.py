@@ -53,7 +53,6 @@ KEY = r"(?:\A|[;,.:]\s|\band\s){}(?:\[\])?(?=[,;:.\s]|\Z)"  # not a word within 
 def commands(
     parser: argparse.ArgumentParser, name: str = ""
 ) -> Iterator[tuple[str, argparse.ArgumentParser]]:
-    """Give every command below, and itself, by name."""
     yield name, parser
     for action in parser._actions:  # noqa: SLF001 — argparse shows them in no other way
         if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001 — same
@@ -62,7 +61,6 @@ def commands(
 
 
 def helps(parser: argparse.ArgumentParser) -> Iterator[tuple[str, str]]:
-    """Give name and epilog of every command below that has --json."""
     for name, below in commands(parser):
         if "--json" in below.format_usage():
             yield name, below.format_help().partition("\n--json, ")[2]
@@ -151,7 +149,6 @@ def arguments(name: str, place: Path) -> list[str]:
 
 
 def printed(desk: Operator, *command: str) -> dict[str, Any]:
-    """Return what a command prints for machines, whatever its exit code."""
     at = 2 if command[0] in ("devices", "plan", "streams") else 1
     desk.capsys.readouterr()
     main([*command[:at], "-c", str(desk.file), *command[at:], "--json"])

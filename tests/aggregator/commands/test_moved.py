@@ -23,7 +23,6 @@ THERE = "postgresql://there/homes"
 
 @pytest.fixture
 def desk(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Operator:
-    """Give an operator of a store that counts."""
     archive = f'\n[archive]\npath = "{tmp_path / "archive"}"\n'
     text = CONFIG.format(path=tmp_path / "a.db", intake="") + archive
     desk = operator(tmp_path, text, capsys)

@@ -61,7 +61,6 @@ def count_surveys(store: Store, plan: Plan, reports: int) -> None:
 
 
 async def ask(desk: Operator, *command: str, code: int = 0) -> Any:
-    """Run a command on a thread, as another process would run beside the service."""
     return await asyncio.to_thread(desk.json, *command, code=code)
 
 
@@ -212,8 +211,6 @@ def test_what_no_plan_can_ask_is_refused_with_its_range(engine: Engine, desk: Op
 
 
 class Terminal(io.StringIO):
-    """A person who answers."""
-
     def isatty(self) -> bool:
         return True
 

@@ -69,27 +69,23 @@ def desk(engine: Engine, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
 
 @pytest.fixture
 def store(engine: Engine) -> Iterator[Store]:
-    """Give the service's store."""
     with closing(engine.open()) as made:
         yield made
 
 
 @pytest.fixture
 def session(engine: Engine, store: Store) -> Iterator[Session]:  # noqa: ARG001 (it makes the tables)
-    """Give an operator's connection beside it."""
     with closing(open_session(engine.config(), "test.toml")) as made:
         yield made
 
 
 def gas(device: str, batch: int) -> Message:
-    """Return a frame of the other stream."""
     slots = range(FIRST_SLOT + batch * REPORTS, FIRST_SLOT + (batch + 1) * REPORTS)
     payload = encode(2, batch, 1, slots, [slot % CODES for slot in slots])
     return Message(topic("demo", "report", device), payload)
 
 
 def receipted(store: Store, device: str) -> dict[int, int]:
-    """Return the highest batch that a receipt covers, by stream."""
     receipt = build_receipt((stream, record.state) for stream, record in store.states(device))
     return {one.stream: one.highest for one in receipt.streams}
 
@@ -181,7 +177,6 @@ def test_once_a_stream_is_retired_no_worker_under_load_counts_it_any_more(
 
 
 async def ask(desk: Operator, *command: str, code: int = 0) -> Any:
-    """Run a command on a thread, as another process would run beside the service."""
     return await asyncio.to_thread(desk.json, *command, code=code)
 
 

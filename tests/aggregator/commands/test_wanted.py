@@ -29,7 +29,6 @@ DAILY = InvitedSums(days=1, share="0.75")
 
 @pytest.fixture
 def fleet() -> Iterator[Path]:
-    """Give a place that a broker's user may enter."""
     made = Path(tempfile.mkdtemp(prefix="fleet-", dir=place()))
     made.chmod(0o755)
     yield made

@@ -50,7 +50,6 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Fleet:
 
 @pytest.fixture(scope="session")
 def console(fleet: Fleet) -> Iterator[str]:
-    """Give the address of its console."""
     with serving(fleet) as (address, _):
         yield address
 
@@ -65,7 +64,6 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Fleet:
 
 @pytest.fixture(scope="module")  # its loop runs in this thread: no other module's may meet it
 def browser() -> Iterator[Browser]:
-    """Give Debian's Chromium."""
     with sync_playwright() as play:
         made = play.chromium.launch(executable_path=needs.chromium(), timeout=PATIENCE_MS)
         yield made

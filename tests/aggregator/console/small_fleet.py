@@ -70,8 +70,6 @@ ALIKE = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}  # other numbers of threads 
 
 @dataclass(frozen=True)
 class Fleet:
-    """A configuration in a file, and what it means."""
-
     file: Path
     config: AggregatorConfig
 
@@ -84,12 +82,10 @@ class Fleet:
             return list(beside.map(_said, commands))
 
     def aggregator(self, *words: str) -> list[str]:
-        """Return a command of the aggregator that prints JSON."""
         parts = 2 if words[0] in ("devices", "plan", "streams") else 1
         return ["aggregator", *words[:parts], "-c", str(self.file), "--json", *words[parts:]]
 
     def json(self, *words: str) -> Any:
-        """Return the JSON of one command of the aggregator."""
         return json.loads(self.ask(self.aggregator(*words))[0][1])
 
 

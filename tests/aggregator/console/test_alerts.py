@@ -62,16 +62,13 @@ class Case:
     lately: Lately = field(default_factory=Lately)
 
     def goes_on(self, seconds: int) -> None:
-        """Let the fleet's clock show so much more."""
         self.passed_s += seconds
         _shows(self.fleet, END_S + self.passed_s)
 
     def send(self, *messages: Message) -> None:
-        """Let the service count messages now."""
         send(self.fleet, self.plan, messages, now_s=END_S + self.passed_s)
 
     def beat(self) -> None:
-        """Let the service tell how it is."""
         now_s = END_S + self.passed_s
         lost_s = None if self.lost_s is None else now_s - self.lost_s
         valid_s = None if self.valid_s is None else now_s + self.valid_s
@@ -82,7 +79,6 @@ class Case:
 
 
 def _shows(fleet: Fleet, now_s: int) -> None:
-    """Let the fleet's clock show this."""
     text = re.sub(r"origin_s = .*", f"origin_s = {now_s}", fleet.file.read_text())
     fleet.file.write_text(text)
 

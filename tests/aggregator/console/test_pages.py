@@ -95,7 +95,6 @@ def shoot(page: Page, name: str) -> None:
 
 
 def value(page: Page, where: str) -> float:
-    """Return the number that a cell carries, once it is there."""
     cell = page.locator(where)
     expect(cell).to_have_attribute("data-value", re.compile("."), timeout=PATIENCE_MS)
     return float(str(cell.get_attribute("data-value")))
@@ -324,7 +323,6 @@ def _shows_how_devices_are(page: Page, told: Any, listed: Any) -> None:
 
 
 def _state(row: dict[str, Any]) -> str:
-    """Return what a page calls a device of `devices list`."""
     is_silent = row["state"] == "unknown" or END_S - row["seen_s"] > 86_400
     return "silent" if is_silent else str(row["state"])
 

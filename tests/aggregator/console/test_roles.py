@@ -82,7 +82,6 @@ class NoDesks:
 
 
 async def echo(scope: Any, _receive: Any, send: Any) -> None:
-    """Say who is let through."""
     await send({"type": "http.response.start", "status": 200, "headers": []})
     one = scope["viewer"]
     body = f"{one.name} {one.role} {','.join(one.groups)}".encode()
@@ -90,7 +89,6 @@ async def echo(scope: Any, _receive: Any, send: Any) -> None:
 
 
 def asked(guard: Guard, *requests: tuple[str, str], address: str = "", **more: Any) -> list[Any]:
-    """Return the replies to requests (method, path) from an address."""
 
     async def all_of_them() -> list[httpx.Response]:
         way = httpx.ASGITransport(guard, client=(address, 1))

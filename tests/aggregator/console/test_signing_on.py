@@ -230,7 +230,6 @@ CASES: list[tuple[Change, str]] = [
 
 @pytest.fixture
 def said(caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]) -> Callable[[], str]:
-    """Give what the processes of a test said anywhere."""
     caplog.set_level(logging.DEBUG)
 
     def everything() -> str:

@@ -36,7 +36,6 @@ WITHHELD = {"group", "at", "from", "from_s", "since_s", "until_s", "withheld"}  
 
 
 def objects(found: Any) -> Iterator[dict[str, Any]]:
-    """Yield every object in a JSON."""
     if isinstance(found, dict):
         yield found
     for one in found.values() if isinstance(found, dict) else found:
@@ -64,7 +63,6 @@ ALL = [
 
 
 def looked(desk: Desk, asked: Sequence[tuple[str, str, Given]]) -> dict[str, Any]:
-    """Return what the API and the pages answer."""
     replies = {str(one): desk.answer(*one) for one in asked}
     return {name: json.loads(one.out) for name, one in replies.items() if one.out[:1] == b"{"}
 

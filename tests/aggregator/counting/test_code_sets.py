@@ -31,12 +31,10 @@ PLAN = Plan(
 
 
 def laws(mechanism: Mechanism) -> list[list[Fraction]]:
-    """Return the exact law of every value."""
     return [mechanism.probabilities(v) for v in range(mechanism.low, mechanism.high + 1)]
 
 
 def members(watch: Watch, tail: int) -> list[int]:
-    """Return the codes that count in a tail."""
     [(first, stop)] = [row for row in watch.rows if row[0] <= tail < row[1]]
     both = zip(watch.highest.tolist(), watch.lowest.tolist(), strict=True)
     return [

@@ -39,7 +39,6 @@ def fed(watch: Watch, codes: list[int], kept: WatchState | None = None) -> Watch
 
 
 def reports_needed(bound: float, level: float) -> int:
-    """How many reports of one code alone are beyond the tail."""
     return next(n for n in count(1) if upper_tail(n, n, bound) <= level)
 
 

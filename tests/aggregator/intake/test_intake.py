@@ -41,8 +41,6 @@ def report(batch: int, mid: int, device: str = "home") -> Message:
 
 
 class Bench:
-    """An intake over a real store and a fake link."""
-
     def __init__(
         self, path: Path, intake: str = "", make_rules: Callable[[], Rules] = lambda: RULES
     ) -> None:

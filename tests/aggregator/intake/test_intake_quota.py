@@ -23,7 +23,6 @@ async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
 
 
 async def take(bench: Bench, *messages: Message) -> None:
-    """Send messages, each with a number, and wait until all are acknowledged."""
     bench.link = FakeLink(one._replace(mid=at + 1) for at, one in enumerate(messages))
     task = asyncio.create_task(bench.intake.run(bench.link))
     await bench.link.acknowledged(len(messages))

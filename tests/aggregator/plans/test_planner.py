@@ -31,7 +31,6 @@ FIRST = planner.first_plan("demo", STREAM, epoch=1, now_s=NOW_S)
 
 
 def values_up_to(top: int) -> Density:
-    """Return a density that is uniform on 0..top and nothing above."""
     edges = [bucket_edge(k, 0, 9999, 100) for k in range(101)]
     mass = np.array([1.0 if edge < top else 0.0 for edge in edges[:-1]])
     return density(mass / mass.sum(), edges)

@@ -4,8 +4,8 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, closing
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -62,14 +62,29 @@ class Bench:
         self, retained: dict[str, bytes] | None = None, *, silent: bool = False
     ) -> tuple[PlanPublisher, FakeLink]:
         """Return a new desk that has published, as after a start of the service, or is `silent`."""
-        desk, link = PlanPublisher(self.config, Clock(), self.keeper), FakeLink()
-        await desk.load()
-        task = asyncio.create_task(desk.run(link, retained or {}))
-        await until(lambda: bool(desk.rules().streams[1].plans))
-        await until(lambda: silent or TOPIC in link.published)
-        await asyncio.sleep(0.05)
-        task.cancel()
+        async with self.running(retained, published=False) as (desk, link):
+            await until(lambda: bool(desk.rules().streams[1].plans))
+            await until(lambda: silent or TOPIC in link.published)
+            await asyncio.sleep(0.05)
         return desk, link
+
+    @asynccontextmanager
+    async def running(
+        self,
+        retained: dict[str, bytes] | None = None,
+        read: Callable[[], Awaitable[dict[str, bytes] | None]] | None = None,
+        *,
+        published: bool = True,
+        rivals: Rivals | None = None,
+    ) -> AsyncIterator[tuple[PlanPublisher, FakeLink]]:
+        """Give a desk at work, once it has published unless told."""
+        link = FakeLink()
+        desk = PlanPublisher(self.config, Clock(), self.keeper, rivals=rivals)
+        await desk.load()
+        task = asyncio.create_task(desk.run(link, retained or {}, read))
+        await until(lambda: not published or TOPIC in link.published)
+        yield desk, link
+        task.cancel()
 
     def plan(self, epoch: int) -> Plan:
         return planner.first_plan("demo", self.stream, epoch=epoch, now_s=1)
@@ -92,6 +107,11 @@ class Bench:
         }
         change = Changes({}, {}, tally, present, {}, frozenset(), frozenset(), frozenset())
         self.store.update(frozenset(), frozenset(), 1, lambda _: change)
+
+
+@pytest.fixture(autouse=True)
+def _often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("aggregator.plans.publisher.POLL_S", 0.01)
 
 
 @pytest.fixture
@@ -140,9 +160,7 @@ async def test_a_plan_that_the_broker_lost_or_holds_another_of_is_published_agai
     bench: Bench, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever is retained then; what cannot be read stays as it was."""
-    monkeypatch.setattr("aggregator.plans.publisher.POLL_S", 0.01)
     monkeypatch.setattr("aggregator.plans.publisher.LEAST_READ_S", 0.0)
-    link = FakeLink()
     retained: list[dict[str, bytes] | None] = [None]
     readings = 0
 
@@ -151,22 +169,20 @@ async def test_a_plan_that_the_broker_lost_or_holds_another_of_is_published_agai
         readings += 1
         return retained[0]
 
-    config = replace(bench.config, intake=replace(bench.config.intake, receipt_interval_s=0))
-    desk = PlanPublisher(config, Clock(), bench.keeper)
-    await desk.load()
-    task = asyncio.create_task(desk.run(link, {}, read))
-    await until(lambda: readings > 3)
-    (first,) = link.published.values()
-    assert link.events == [("publish", TOPIC)]
-    retained[0] = {TOPIC: first}
-    await until(lambda: readings > 6)
-    assert link.events == [("publish", TOPIC)]
-    link.published.clear()
-    retained[0] = {}
-    await until(lambda: link.published == {TOPIC: first})
-    retained[0] = {TOPIC: bench.plan(7).to_json()}
-    await until(lambda: parse_plan(link.published[TOPIC]).epoch == 8)
-    task.cancel()
+    intake = replace(bench.config.intake, receipt_interval_s=0)
+    bench.config = replace(bench.config, intake=intake)
+    async with bench.running(read=read) as (_, link):
+        await until(lambda: readings > 3)
+        (first,) = link.published.values()
+        assert link.events == [("publish", TOPIC)]
+        retained[0] = {TOPIC: first}
+        await until(lambda: readings > 6)
+        assert link.events == [("publish", TOPIC)]
+        link.published.clear()
+        retained[0] = {}
+        await until(lambda: link.published == {TOPIC: first})
+        retained[0] = {TOPIC: bench.plan(7).to_json()}
+        await until(lambda: parse_plan(link.published[TOPIC]).epoch == 8)
     assert "retains our plan no more" in caplog.text
 
 
@@ -178,32 +194,26 @@ def theirs(bench: Bench, epoch: int) -> bytes:
 
 
 async def test_who_was_there_goes_above_another_stores_plan_and_counts_under_it_NET_27(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+    bench: Bench,
 ) -> None:
     """So what was reported in between is counted; what it heard of itself is nothing."""
-    monkeypatch.setattr("aggregator.plans.publisher.POLL_S", 0.01)
-    link, rivals = FakeLink(), Rivals()
-    desk = PlanPublisher(bench.config, Clock(), bench.keeper, rivals=rivals)
-    await desk.load()
-    task = asyncio.create_task(desk.run(link, {}))
-    await until(lambda: TOPIC in link.published)
-    first = link.published[TOPIC]
-    assert parse_plan(first).store == identity(bench.store) == rivals.store
-    other = theirs(bench, 5)
-    for heard in (first, other, other):
-        desk.hear(TOPIC, heard)
+    rivals = Rivals()
+    async with bench.running(rivals=rivals) as (desk, link):
+        first = link.published[TOPIC]
+        assert parse_plan(first).store == identity(bench.store) == rivals.store
+        other = theirs(bench, 5)
+        for heard in (first, other, other):
+            desk.hear(TOPIC, heard)
+            await asyncio.sleep(0.05)
+        desk.hear("edge-ldp/v1/demo/plan/gas", theirs(bench, 9))
+        await until(lambda: parse_plan(link.published[TOPIC]).epoch == 6)
+        desk.hear(TOPIC, theirs(bench, 3))  # no device takes it
         await asyncio.sleep(0.05)
-    desk.hear("edge-ldp/v1/demo/plan/gas", theirs(bench, 9))
-    await until(lambda: parse_plan(link.published[TOPIC]).epoch == 6)
-    desk.hear(TOPIC, theirs(bench, 3))  # no device takes it
-    await asyncio.sleep(0.05)
-    assert link.events == [("publish", TOPIC)] * 2
-    kept = {row.epoch: row.payload for row in bench.store.plans()}
-    assert kept == {1: first, 5: other, 6: link.published[TOPIC]}
-    codes = desk.rules().streams[1].plans[5]
-    assert codes.tag == plan_tag(other)
-    assert "publishes plans of store 0000" in rivals.health(time.monotonic())
-    task.cancel()
+        assert link.events == [("publish", TOPIC)] * 2
+        kept = {row.epoch: row.payload for row in bench.store.plans()}
+        assert kept == {1: first, 5: other, 6: link.published[TOPIC]}
+        assert desk.rules().streams[1].plans[5].tag == plan_tag(other)
+        assert "publishes plans of store 0000" in rivals.health(time.monotonic())
 
 
 async def test_another_stores_plan_that_asks_what_is_not_configured_is_not_kept(
@@ -303,21 +313,14 @@ async def test_an_operators_plan_that_came_first_is_said_to_be_one(
     assert parse_plan(link.published[TOPIC]).epoch == 7
 
 
-async def test_enough_surveys_bring_a_threshold(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("aggregator.plans.publisher.POLL_S", 0.01)
-    desk, link = PlanPublisher(bench.config, Clock(), bench.keeper), FakeLink()
-    await desk.load()
-    task = asyncio.create_task(desk.run(link, {}))
-    await until(lambda: TOPIC in link.published)
-    first = parse_plan(link.published[TOPIC])
-    bench.count_surveys(first, 499)
-    await asyncio.sleep(0.1)
-    assert parse_plan(link.published[TOPIC]) == first
-    bench.count_surveys(first, 2000)
-    await until(lambda: parse_plan(link.published[TOPIC]).epoch == 2)
-    task.cancel()
+async def test_enough_surveys_bring_a_threshold(bench: Bench) -> None:
+    async with bench.running() as (desk, link):
+        first = parse_plan(link.published[TOPIC])
+        bench.count_surveys(first, 499)
+        await asyncio.sleep(0.1)
+        assert parse_plan(link.published[TOPIC]) == first
+        bench.count_surveys(first, 2000)
+        await until(lambda: parse_plan(link.published[TOPIC]).epoch == 2)
     plan = parse_plan(link.published[TOPIC])
     assert 0 < plan.theta <= 1000
     assert 1 / 16 <= plan.share[0] / plan.share[1] <= 3 / 4
@@ -325,24 +328,19 @@ async def test_enough_surveys_bring_a_threshold(
 
 
 async def second_plan(
-    desk: PlanPublisher, link: FakeLink, bench: Bench, *, reports: int = 2500, lies: int = 0
-) -> Plan:
-    """Return the plan that follows so many surveys."""
-    await desk.load()
-    task = asyncio.create_task(desk.run(link, {}))
-    await until(lambda: TOPIC in link.published)
-    bench.count_surveys(parse_plan(link.published[TOPIC]), reports, lies=lies)
-    await until(lambda: parse_plan(link.published[TOPIC]).epoch == 2)
-    task.cancel()
-    return parse_plan(link.published[TOPIC])
+    bench: Bench, *, reports: int = 2500, lies: int = 0
+) -> tuple[PlanPublisher, Plan]:
+    """Return a desk, and its plan that follows so many surveys."""
+    async with bench.running() as (desk, link):
+        bench.count_surveys(parse_plan(link.published[TOPIC]), reports, lies=lies)
+        await until(lambda: parse_plan(link.published[TOPIC]).epoch == 2)
+    return desk, parse_plan(link.published[TOPIC])
 
 
 async def test_the_revision_behind_a_plan_is_stored_and_a_restart_goes_on_from_it(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+    bench: Bench,
 ) -> None:
-    monkeypatch.setattr("aggregator.plans.publisher.POLL_S", 0.01)
-    desk, link = PlanPublisher(bench.config, Clock(), bench.keeper), FakeLink()
-    plan = await second_plan(desk, link, bench)
+    desk, plan = await second_plan(bench)
     (row,) = bench.store.revisions()
     revision = read_revision(row.payload)
     assert (revision.epoch, revision.theta, revision.reports) == (2, plan.theta, (0, 2500))
@@ -355,16 +353,14 @@ async def test_the_revision_behind_a_plan_is_stored_and_a_restart_goes_on_from_i
 
 
 async def test_a_plan_of_ours_that_devices_refuse_by_default_is_warned_of_and_shown(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The operator's theta_halvings let the planner go below what owners admit unasked."""
-    monkeypatch.setattr("aggregator.plans.publisher.POLL_S", 0.01)
     text = CONFIG.format(path=tmp_path / "a.db", intake="").replace("1000", "43470")
     text = text.replace("survey_size = 32", "survey_size = 1024\ntheta_halvings = 14")
     bench = Bench(tmp_path / "a.db", parse_config(text, "test.toml"))
-    desk, link = PlanPublisher(bench.config, Clock(), bench.keeper), FakeLink()
     with caplog.at_level(logging.WARNING), closing(bench.keeper):
-        plan = await second_plan(desk, link, bench, reports=20_000)
+        _, plan = await second_plan(bench, reports=20_000)
         assert plan.theta < 6701
         await asyncio.sleep(0.1)
         status = read_status(bench.store, bench.config, plan.issued_s)
@@ -399,12 +395,10 @@ def test_a_revision_goes_by_the_days_of_its_horizon_and_forgets_what_was_before(
 
 
 async def test_surveys_that_were_poisoned_are_told_of_and_left_out(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    bench: Bench, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("aggregator.plans.publisher.POLL_S", 0.01)
-    desk, link = PlanPublisher(bench.config, Clock(), bench.keeper), FakeLink()
     with caplog.at_level(logging.WARNING):
-        plan = await second_plan(desk, link, bench, lies=250)
+        _, plan = await second_plan(bench, lies=250)
     assert "ALARM" in caplog.text
     assert plan.theta < 300  # values lie below 100; the liars' code says 1000
     (row,) = bench.store.revisions()
@@ -426,14 +420,11 @@ async def test_the_loop_goes_on_while_the_first_plan_is_proved(
         return proved(*args, **named)
 
     monkeypatch.setattr(planner, "first_plan", slow)
-    desk, link = PlanPublisher(bench.config, Clock(), bench.keeper), FakeLink()
-    await desk.load()
-    task = asyncio.create_task(desk.run(link, {}))
-    await until(begun.is_set)
-    assert TOPIC not in link.published
-    go_on.set()
-    await until(lambda: TOPIC in link.published)
-    task.cancel()
+    async with bench.running(published=False) as (_, link):
+        await until(begun.is_set)
+        assert TOPIC not in link.published
+        go_on.set()
+        await until(lambda: TOPIC in link.published)
 
 
 async def test_the_rules_know_from_the_start_what_was_added_up(bench: Bench) -> None:
@@ -446,15 +437,13 @@ async def test_the_rules_know_from_the_start_what_was_added_up(bench: Bench) -> 
     assert desk.rules().streams[1].added_up == 960
 
 
-async def test_a_damaged_stored_revision_ends_the_start(bench: Bench) -> None:
-    bench.store.add_revision(RevisionRow(1, 1, b"{}"))
-    with pytest.raises(StoreError, match="damaged revision"):
-        await PlanPublisher(bench.config, Clock(), bench.keeper).load()
-
-
-async def test_a_damaged_stored_plan_ends_the_start(bench: Bench) -> None:
-    bench.store.add_plan(PlanRow(1, 1, 1, b"{}"))
-    with pytest.raises(StoreError, match="damaged plan"):
+@pytest.mark.parametrize("kind", ["revision", "plan"])
+async def test_what_is_stored_damaged_ends_the_start(bench: Bench, kind: str) -> None:
+    if kind == "revision":
+        bench.store.add_revision(RevisionRow(1, 1, b"{}"))
+    else:
+        bench.store.add_plan(PlanRow(1, 1, 1, b"{}"))
+    with pytest.raises(StoreError, match=f"damaged {kind}"):
         await PlanPublisher(bench.config, Clock(), bench.keeper).load()
 
 
@@ -467,7 +456,6 @@ async def test_dead_at_any_step_of_issuing_it_goes_on_with_the_same_plan_or_a_la
     bench: Bench, monkeypatch: pytest.MonkeyPatch, step: int
 ) -> None:
     """Steps: before estimating, after it, before and after the plan is stored, when published."""
-    monkeypatch.setattr("aggregator.plans.publisher.POLL_S", 0.01)
     _, first = await bench.run()
     bench.count_surveys(parse_plan(first.published[TOPIC]), 2500)
     dies = CrashError()
@@ -501,12 +489,8 @@ async def test_dead_at_any_step_of_issuing_it_goes_on_with_the_same_plan_or_a_la
     stored = [row.epoch for row in bench.store.plans()]
     assert stored == ([1] if step < 3 else [1, 2])
 
-    again, link = PlanPublisher(bench.config, Clock(), bench.keeper), FakeLink()
-    await again.load()
-    task = asyncio.create_task(again.run(link, dict(first.published)))
-    await until(lambda: TOPIC in link.published)
-    await asyncio.sleep(0.1)
-    task.cancel()
+    async with bench.running(dict(first.published)) as (_, link):
+        await asyncio.sleep(0.1)
     assert parse_plan(link.published[TOPIC]).epoch == 2
     assert [row.payload for row in bench.store.plans()][1] == link.published[TOPIC]
     assert len(bench.store.revisions()) == 1  # the reports were looked at once

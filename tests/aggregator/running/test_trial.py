@@ -25,11 +25,9 @@ class Beating:
         self.left = list(beats)
 
     def is_served(self) -> bool:
-        """Say that it is."""
         return True
 
     def beats(self) -> list[BeatRow]:
-        """Return the next heartbeat."""
         return [self.left.pop(0) if len(self.left) > 1 else self.left[0]]
 
 

@@ -65,7 +65,6 @@ def fill(store: Store, config: AggregatorConfig, *, seed: int = 1) -> None:
 
 
 def seen(reader: Reader, first: int = 0, last: int = LAST_BUCKET) -> list[Any]:
-    """Return all totals of a range, of each group and of all."""
     found = []
     for group in (None, 0, 3):
         totals = reader.totals(1, first, last, group)
@@ -321,7 +320,6 @@ def totals(store: Store) -> int:
 
 
 def reports_by_hour(store: Store, stream: StreamTable) -> dict[int, int]:
-    """Return the curve's stream reports by the hour's first bucket."""
     curve = read_load_curve(store, stream, 0, LAST_BUCKET)
     return dict(zip(curve.bucket.tolist(), curve.n.tolist(), strict=True))
 

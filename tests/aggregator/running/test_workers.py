@@ -134,7 +134,6 @@ class Board(FakeLink):
 
 
 def grow(store: Store, highest: int) -> None:
-    """Commit a device's batches up to this one."""
     key = (DEVICE, 1)
     change = changes({key: Record(DeviceState(highest))})
     store.update(frozenset({key}), frozenset({DEVICE}), highest, lambda _: change)

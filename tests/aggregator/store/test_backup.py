@@ -29,7 +29,6 @@ BOTH = pytest.mark.parametrize(
 
 
 def begun(engine: Engine) -> Store:
-    """Return a store with a plan and a first day."""
     store = engine.open()
     plan = planner.first_plan("demo", engine.config().streams[0], epoch=1, now_s=int(NOW_S))
     store.add_plan(PlanRow(1, 1, plan.issued_s, plan.to_json()))

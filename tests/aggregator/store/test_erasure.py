@@ -53,7 +53,6 @@ def texts(session: Session) -> dict[str, str]:
 
 
 def who(session: Session) -> set[int]:
-    """Return the hashes of whoever reported."""
     tables = [*session.COUNTED, "sums"]
     found = [row for one in tables for row in session.rows(f"SELECT reporters FROM {one}")]  # noqa: S608 (our own names)
     return {

@@ -34,12 +34,10 @@ def store(url: str) -> Iterator[PostgresStore]:
 
 
 def of_day(day: int, number: int = 0) -> UUID:
-    """Return an id of a day of the ring."""
     return UUID(bytes=flush_id(day * DAY_MS, number.to_bytes(10, "big")))
 
 
 def put(store: PostgresStore, flush: UUID, at_s: int = NOW_S, *, age: str = "0 s") -> None:
-    """Commit a flush that counts one report, so long ago."""
     store.update(frozenset(), NOBODY, at_s, lambda _: ONE, flush)
     with store.reading() as db:
         db.execute("UPDATE flushes SET made = now() - %s::interval WHERE id = %s", (age, flush))

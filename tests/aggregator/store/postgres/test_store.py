@@ -71,7 +71,6 @@ def store(url: str) -> Iterator[PostgresStore]:
 
 
 def end(server: PostgresServer, store: PostgresStore) -> None:
-    """Let the server end the store's connection."""
     with store.reading() as db:
         pid = db.info.backend_pid
     server.ask(f"SELECT pg_terminate_backend({pid}, 5000)")
@@ -327,7 +326,6 @@ def test_two_workers_that_make_one_record_at_the_same_moment_decide_in_turn_AGG_
     races = 100
 
     def count(at: int, device: str) -> None:
-        """Count a report of a device unless one was counted before."""
         key = (device, 1)
 
         def decide(known: Known) -> Changes:
