@@ -53,7 +53,7 @@ def make_batches(wire: Wire, devices: int, batches: int, reports: int) -> list[t
 
 
 # of the smaller load no flush is more than a tenth: each strike still has its own moment
-LOADS = pytest.mark.parametrize(
+@pytest.mark.parametrize(
     ("batches", "aggregator"),
     [
         pytest.param(25, "flush_messages = 100", id="small"),
@@ -61,53 +61,25 @@ LOADS = pytest.mark.parametrize(
     ],
     indirect=["aggregator"],
 )
-
-
-async def assert_all_count_once(
-    open_wire: OpenWire, aggregator: Aggregator, strike: Callable[[], Awaitable[None]], batches: int
+async def test_its_courier_killed_again_and_again_it_counts_everything_once_AGG_01_AGG_02(
+    open_wire: OpenWire, aggregator: Aggregator, batches: int
 ) -> None:
-    """Send under load, strike at four moments of it, and compare every count."""
-    wire = await open_wire()
+    """The process that holds the link dies between any two packets; what it read comes again."""
+    wire, killed = await open_wire(), set[int]()
     await wire.plan()
     messages = make_batches(wire, 40, batches, 20)
     total = 40 * batches * 20
     sending = asyncio.create_task(wire.send(messages))
     for share in (0.05, 0.25, 0.5, 0.75):
         await until(lambda share=share: aggregator.counted() >= share * total)
-        await strike()
-    await sending
-    await until(lambda: aggregator.counted() >= total)
-    await asyncio.sleep(0.3)
-    assert aggregator.counts() == wire.expected()
-
-
-@LOADS
-async def test_killed_again_and_again_it_counts_everything_once_AGG_01_AGG_02(
-    open_wire: OpenWire, aggregator: Aggregator, batches: int
-) -> None:
-    """AGG-01, AGG-02: SIGKILL at any moment between receive, commit and acknowledge."""
-
-    async def strike() -> None:
-        aggregator.kill()
-        aggregator.start()
-
-    await assert_all_count_once(open_wire, aggregator, strike, batches)
-
-
-@LOADS
-async def test_its_courier_killed_again_and_again_it_counts_everything_once_AGG_01_AGG_02(
-    open_wire: OpenWire, aggregator: Aggregator, batches: int
-) -> None:
-    """The process that holds the link dies between any two packets; what it read comes again."""
-    killed = set[int]()
-
-    async def strike() -> None:
         await until(lambda: set(aggregator.couriers()) - killed)
         for pid in aggregator.couriers():
             kill(pid)
             killed.add(pid)
-
-    await assert_all_count_once(open_wire, aggregator, strike, batches)
+    await sending
+    await until(lambda: aggregator.counted() >= total)
+    await asyncio.sleep(0.3)
+    assert aggregator.counts() == wire.expected()
     assert len(killed) >= 4
 
 

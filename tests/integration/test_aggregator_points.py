@@ -8,14 +8,13 @@ in the end, and what was committed twice is too much.
 
 import asyncio
 import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
 
 from tests.integration.aggregator_bench import Aggregator, assert_counts_are_right, until, wires
+from tests.integration.aggregator_forks import Forks
 from tests.integration.conftest import EVERY_SECOND, RealBroker
 from tests.integration.faulty import build, environment
 from tests.integration.test_aggregator_kills import make_batches
@@ -26,40 +25,13 @@ pytestmark = pytest.mark.timeout(600)
 FLUSH = "flush_messages = 10\nflush_ms = 5"
 
 
-class Forks:
-    """Aggregators that die at a call each."""
-
-    def __init__(self, aggregator: Aggregator, place: Path) -> None:
-        told = environment(build(place), aggregator.store.parent, begun=1)
-        program = [sys.executable, "-m", "tests.integration.aggregator_forks"]
-        with aggregator.log.open("ab") as log:
-            self._process = subprocess.Popen(
-                [*program, str(aggregator.config)],
-                env=told,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-            )
-
-    def run(self, call: int) -> int:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(f"{call}\n")
-        self._process.stdin.flush()
-        return int(self._process.stdout.readline())
-
-    def close(self) -> None:
-        self._process.kill()
-        self._process.communicate()
-
-
 async def killed_at(
     points: Iterable[int], aggregator: Aggregator, broker: RealBroker, backlog: tuple[int, int, int]
 ) -> int:
     """Kill at each point under backlog, then count what is left; return how often it was killed."""
     aggregator.start()
-    forks, kills = Forks(aggregator, aggregator.config.parent), 0
+    layer = environment(build(aggregator.config.parent), aggregator.store.parent, begun=1)
+    forks, kills = Forks(aggregator.config, layer, log=aggregator.log), 0
     try:
         async with wires(broker) as make:
             wire = await make()

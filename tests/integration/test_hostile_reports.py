@@ -5,6 +5,7 @@ import struct
 import tracemalloc
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -12,11 +13,11 @@ from aggregator.answers.fleet.status import read_status, troubled_devices
 from aggregator.answers.fleet.status_answer import RefusingDevice
 from aggregator.answers.fleet.status_text import status_text
 from aggregator.answers.parts import answer_json
-from aggregator.config import parse_config
 from aggregator.counting.flush_counts import away_after
 from aggregator.intake.intake import read_messages
 from edge_ldp.device.frame import MAX_OFFSET, V1_HEAD_BYTES
 from edge_ldp.service.broker import Message
+from tests.aggregator.fakes import make_config
 from tests.cost import costs_at_most
 from tests.integration.both_stores import (
     BUCKET,
@@ -233,20 +234,6 @@ def test_one_bad_report_of_fifty_refuses_all_of_them_and_is_receipted_REP_13(hou
     assert_accounted(house.store, {"home": 50})
 
 
-CONFIG = f"""
-fleet = "{FLEET}"
-[broker]
-host = "127.0.0.1"
-[store]
-path = "a.db"
-[[streams]]
-name = "power"
-id = 1
-unit = "W"
-ceiling = 4095
-epsilon = 4
-horizon = 1000
-"""
 TEXTS = [
     "'; DROP TABLE devices; --",
     "$(touch /tmp/x) `id` && rm -rf /",
@@ -273,7 +260,7 @@ def test_text_from_outside_stays_text_REP_14(
 
 
 def test_what_people_are_shown_is_one_line_a_row_REP_14(house: House) -> None:
-    config = parse_config(CONFIG, "a.toml")
+    config = make_config(Path("a.db"))
     house.take(report(1, [NOW]), status("home", 1, following=2))
     lines = status_text(read_status(house.store, config, 0)).splitlines()
     house.take(*(status("home", 1, following=2, software=text) for text in (*CONTROL, *TEXTS)))

@@ -7,8 +7,6 @@ before is kept.
 import io
 import json
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import closing, redirect_stdout
 from dataclasses import dataclass
@@ -23,6 +21,7 @@ from aggregator.store.sqlite.store import SqliteStore
 from tests.aggregator.engines import Engine
 from tests.aggregator.home_traffic import seen
 from tests.aggregator.store.test_backup import begun, day, renew
+from tests.integration.aggregator_forks import Forks
 from tests.integration.faulty import build, environment
 
 NOTHING = "nothing"
@@ -37,29 +36,15 @@ class Restoring:
         self.engine = Engine("sqlite", f'path = "{self.place}/a.db"', self.place / "a.db", "")
         (place / "a.toml").write_text(self.engine.text())
         self._command = ("restore", "-c", str(place / "a.toml"), str(self.place / "backup"))
-        told = environment(build(place), self.place, begun=1)
-        program = [sys.executable, "-m", "tests.integration.aggregator_forks"]
-        self._process = subprocess.Popen(
-            [*program, self._command[2], "restore", self._command[3]],
-            env=told,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
+        layer = environment(build(place), self.place, begun=1)
+        words = (self._command[0], self._command[3])
+        self._forks = Forks(place / "a.toml", layer, *words, log=place / "forks.log")
 
     def killed(self, call: int) -> int:
         """Restore until it is killed at a call (0: at none); return how it ended."""
         shutil.rmtree(self.place, ignore_errors=True)
         shutil.copytree(self.begin, self.place)
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(f"{call}\n")
-        self._process.stdin.flush()
-        line = self._process.stdout.readline()
-        while line.startswith(("restored", "power", "what")):  # of one that was not killed
-            line = self._process.stdout.readline()
-        return int(line)
+        return self._forks.run(call)
 
     def again(self) -> dict[str, Any]:
         printed = io.StringIO()
@@ -69,8 +54,7 @@ class Restoring:
         return found
 
     def close(self) -> None:
-        self._process.kill()
-        self._process.communicate()
+        self._forks.close()
 
 
 @dataclass(frozen=True)

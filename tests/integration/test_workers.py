@@ -12,7 +12,7 @@ from aggregator.store.contract import PlanRow
 from aggregator.store.postgres.store import PostgresStore
 from edge_ldp.protocol.plan import Plan
 from edge_ldp.service.mqtt import Broker, open_link
-from tests.integration.aggregator_bench import Wire, assert_counts_are_right, until, wires
+from tests.integration.aggregator_bench import assert_counts_are_right, until, wires
 from tests.integration.conftest import EVERY_SECOND, RealBroker
 from tests.integration.test_aggregator_kills import make_batches
 from tests.integration.workers_bench import Worker, at_work, crew
@@ -128,10 +128,3 @@ async def end_session(broker: RealBroker, client: str) -> None:
     """Let the broker forget a client, as when its session expires."""
     link = await open_link(Broker(broker.host, broker.port, client, protocol="5"))
     await link.close()
-
-
-async def settled(wire: Wire, workers: list[Worker]) -> None:
-    """Wait until all is counted, by the broker's sessions alone, and by nothing twice."""
-    await until(lambda: workers[0].counts() == wire.expected())
-    await asyncio.sleep(0.3)
-    assert workers[0].counts() == wire.expected()

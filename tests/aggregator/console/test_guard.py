@@ -8,11 +8,12 @@ from pathlib import Path
 import httpx
 import pytest
 
-from aggregator.config import ConfigError, parse_config
+from aggregator.config import AggregatorConfig, ConfigError, parse_config
 from aggregator.console.guard import HEADERS, Rates, host_name, token_of
 from aggregator.console.main import main
 from aggregator.enrolment.tokens import Tokens
 from tests import needs
+from tests.aggregator.config.test_config import GOOD
 from tests.aggregator.console.small_fleet import Fleet, make_fleet, serving
 
 PATHS = (
@@ -163,24 +164,11 @@ def test_by_a_certificate_it_is_https_alone(tmp_path: Path) -> None:
             httpx.get(f"http://localhost:{port}/")
 
 
-BASE = """
-fleet = "demo"
-[broker]
-host = "127.0.0.1"
-[store]
-{store}
-[console]
-{console}
-[[streams]]
-name = "power"
-id = 1
-unit = "W"
-ceiling = 1000
-epsilon = 1
-size = 16
-survey_size = 16
-"""
-SQLITE, POSTGRES = 'path = "a.db"', 'url = "postgresql://w@h/d"'
+SQLITE, POSTGRES = 'path = "aggregator.db"', 'url = "postgresql://w@h/d"'
+
+
+def configured(store: str, console: str) -> AggregatorConfig:
+    return parse_config(f"{GOOD.replace(SQLITE, store)}[console]\n{console}\n", "test.toml")
 
 
 @pytest.mark.parametrize(
@@ -198,14 +186,14 @@ SQLITE, POSTGRES = 'path = "a.db"', 'url = "postgresql://w@h/d"'
 )
 def test_what_would_let_anybody_look_is_refused(store: str, console: str, key: str) -> None:
     with pytest.raises(ConfigError) as refused:
-        parse_config(BASE.format(store=store, console=console), "test.toml")
+        configured(store, console)
     assert refused.value.key == key
     assert "secret" not in str(refused.value)
 
 
 def test_off_this_machine_with_tokens_and_a_certificate() -> None:
     fine = 'listen = "0.0.0.0"\ntokens_file = "t"\ncert_file = "c"\nkey_file = "k"'
-    assert parse_config(BASE.format(store=SQLITE, console=fine), "t").console.cert_file == "c"
+    assert configured(SQLITE, fine).console.cert_file == "c"
 
 
 def test_a_port_that_is_taken_is_named(

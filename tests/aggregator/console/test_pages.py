@@ -517,31 +517,6 @@ def test_groups_have_the_commands_sizes_and_figures_or_are_withheld(
         expect(rows).to_have_count(1)
 
 
-KEYS = """[...document.querySelectorAll("#history-chart .u-series")].slice(1).map(
-  one => getComputedStyle(one.querySelector(".u-marker"))).map(
-  one => [one.borderTopColor, one.borderTopStyle].join(" "))"""
-
-
-@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
-def test_each_line_of_theta_over_time_is_told_from_the_others(
-    browser: Browser, tmp_path: Path, scheme: str
-) -> None:
-    fleet = make_fleet(tmp_path)
-    add_plans(fleet, 1)
-    add_looks(fleet, (900.0, 700.0), ("week", "day", "28,000 values"))
-    how: Any = {"color_scheme": scheme}
-    with serving(fleet) as (address, _), looking(browser, address, **how) as page:
-        page.goto("/stream")
-        expect(page.locator("#link")).to_contain_text("live", timeout=PATIENCE_MS)
-        series = page.locator("#history-chart .u-series")
-        expect(series).to_have_count(1 + 3 + 5)  # times, θ and surveys, what was expected
-        keys = page.evaluate(KEYS)
-        assert len(keys) == len(set(keys)) == 8
-        # the two of surveys differ by their dash
-        assert len({key.rpartition(")")[0] for key in keys}) == 7
-        assert serious(page) == []
-
-
 def test_curated_streams_stand_beside_the_total_and_are_in_no_figure_of_it(
     browser: Browser, fleet: Fleet, console: str, tmp_path: Path
 ) -> None:
@@ -788,28 +763,6 @@ def test_axe_finds_nothing_serious(browser: Browser, console: str, scheme: str) 
             page.goto(path)
             expect(page.locator("#link")).to_contain_text("live", timeout=PATIENCE_MS)
             assert serious(page) == [], path
-
-
-def test_days_and_weeks_are_of_the_zone_that_is_chosen(
-    browser: Browser, fleet: Fleet, console: str
-) -> None:
-    zone = ("--zone", "Asia/Tokyo")
-    asked = [fleet.aggregator("load-curve", "--by", by, *zone) for by in ("day", "week")]
-    answers = [json.loads(out) for _, out in fleet.ask(*asked)]
-    with looking(browser, console) as page:
-        for by, found in zip(("day", "week"), answers, strict=True):
-            page.goto(f"/stream?by={by}&zone=Asia/Tokyo")
-            cells = page.locator("#curve-table tbody th")
-            expect(cells).to_have_count(len(found[f"{by}s"]), timeout=PATIENCE_MS)
-            assert cells.all_text_contents() == [
-                f"{row['from'][:10]} 00:00 Asia/Tokyo" for row in found[f"{by}s"]
-            ]
-            assert page.locator("[name=by]").input_value() == by
-            assert page.locator("[name=zone]").input_value() == "Asia/Tokyo"
-            assert "--zone Asia/Tokyo" in (page.locator("main").text_content() or "")
-        page.goto("/stream?zone=here")  # as a page was kept that was shown before zones had names
-        own = page.evaluate("Intl.DateTimeFormat().resolvedOptions().timeZone")
-        expect(page.locator("[name=zone]")).to_have_value(own, timeout=PATIENCE_MS)
 
 
 def test_few_devices_no_data_and_wrong_words_are_said(browser: Browser, console: str) -> None:

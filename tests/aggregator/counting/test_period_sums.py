@@ -189,9 +189,6 @@ def test_a_held_home_is_kept_and_in_no_total_until_it_is_released_REP_10() -> No
     assert [key.group for key in totals_of(store.kept)] == [0]
 
 
-CELLS = st.integers(1, 30).map(lambda n: 1 if n % 3 else 4)
-
-
 @st.composite
 def frames(draw: st.DrawFn) -> SumsFrame:
     block = draw(st.sampled_from([1, 2]))
