@@ -15,7 +15,7 @@ from fractions import Fraction
 from functools import partial
 
 from agent.claims.lifetime import REACHED, Beside, end_words
-from agent.claims.rollback import ReportingLife, Told
+from agent.claims.rollback import Told
 from agent.claims.slots import SlotValues
 from agent.config import AgentConfig
 from agent.config.summed_streams import SumTerms, day_cost, sum_terms
@@ -29,8 +29,6 @@ from agent.state.journal import Journal
 from agent.state.local_mode import LATE_S, LocalMode
 from agent.state.place import running_path
 from edge_ldp.period_sums import booked
-from edge_ldp.protocol.messages import StreamStatus
-from edge_ldp.protocol.plan import Refusal
 from edge_ldp.protocol.signing import Keyring
 from edge_ldp.service.clock import Clock
 from edge_ldp.service.health import DEGRADED
@@ -55,8 +53,7 @@ def sums_device(
     beside = running_path(journal.path, SUMS_ENDING, "disk")
     if place != beside:
         RunningFile(beside).unlink()
-    mode = SumsMode(core, LocalMode(core, keyring), SumsJournal(journal, RunningFile(place)))
-    return Device(core, mode)
+    return Device(core, SumsMode(core, keyring, SumsJournal(journal, RunningFile(place))))
 
 
 def forget_sums(config: AgentConfig, journal: Journal) -> None:
@@ -69,12 +66,11 @@ def forget_sums(config: AgentConfig, journal: Journal) -> None:
                 log.warning("the sums of this file ended: what ran of them is given up")
 
 
-class SumsMode:
-    """Owner of the running sums; window, ledger and plans are the local mode's within it."""
+class SumsMode(LocalMode):
+    """A local mode, with its window, ledger and plans, that is owner of the running sums, too."""
 
-    def __init__(self, core: DeviceCore, local: LocalMode, journal: SumsJournal) -> None:
-        self._core = core
-        self._local = local
+    def __init__(self, core: DeviceCore, keyring: Keyring | None, journal: SumsJournal) -> None:
+        super().__init__(core, keyring)
         self._journal = journal
         self._sums: dict[int, RunningSum] = {}
         self._left = journal.spent()  # ε of what was released
@@ -82,7 +78,7 @@ class SumsMode:
         stored, seconds = core.journal.ledger(), core.config.slot_seconds
         ends = [row.until_s // seconds for row in journal.released()]
         floor = stored.floor if stored else core.slot
-        self._since = max([floor, *ends])  # a copy released up to there what we did
+        self._summed_since = max([floor, *ends])  # a copy released up to there what we did
         began, due, sums = journal.running()
         self._began = began  # of the account that what runs belongs to
         self._due = due  # by key, the elapsed slot that its next one is due in
@@ -90,32 +86,22 @@ class SumsMode:
         self._tell_cost()
 
     @property
-    def is_open(self) -> bool:
-        """Whether there is an account to go by."""
-        return self._local.is_open
-
-    @property
     def health(self) -> str:
         """Return "ok", or why nothing is counted."""
-        if self._local.is_open and all(map(self._is_beyond, self._terms.values())):
+        if self.is_open and all(map(self._is_beyond, self._terms.values())):
             return DEGRADED + REACHED
-        return self._local.health
-
-    @property
-    def refusals(self) -> list[Refusal]:
-        """The last reasons for which plans were refused."""
-        return self._local.refusals
+        return super().health
 
     def open(self) -> None:
         """Open the account, or do nothing if it is."""
-        self._local.open()
+        super().open()
         self._follow()
 
     def _follow(self) -> None:
         """Give up what runs if it belongs to another account than the one that is open."""
-        if not self._local.is_open:
+        if not self.is_open:
             return
-        ledger, elapsed = self._local.account
+        ledger, elapsed = self.account
         if self._began != ledger.silent_until:
             self._give_up("a window began anew")
             self._began = ledger.silent_until
@@ -130,70 +116,46 @@ class SumsMode:
         self._add(closed.slot, {at: closed.values[at] for at in self._summed})
         values = tuple(closed.values[at] for at in self._positions)
         if values:
-            self._local.take(SlotValues(closed.slot, values), online=online)
-
-    def flush(self, *, online: bool) -> None:
-        """Do nothing: each slot was sealed when it closed."""
-
-    def pack_waiting(self) -> None:
-        """Do nothing: a period's end is a batch at once."""
+            super().take(SlotValues(closed.slot, values), online=online)
 
     def keep(self) -> None:
         """End the periods that are over, where no value came that would."""
-        self._local.keep()
-        if self._local.is_open:
+        super().keep()
+        if self.is_open:
             self._end(
                 one
                 for one in self._sums.values()
                 if self._core.slot // one.terms.parts > one.last_slot + LATE_SLOTS
             )
 
-    def accept_plan(self, name: str, payload: bytes) -> str | None:
-        """Put a plan of a local stream in force, or return why not."""
-        return self._local.accept_plan(name, payload)
-
     def reconfigure(self, old: AgentConfig, keyring: Keyring | None) -> None:
         """Go by the core's configuration; other shares begin a window anew."""
-        self._local.reconfigure(old, keyring)
+        super().reconfigure(old, keyring)
         self._configure(self._core.config)
         self._follow()
 
-    @property
-    def life(self) -> ReportingLife:
-        """When this state reported: as far as its ledger shows."""
-        return self._local.life
-
-    @property
-    def is_silent(self) -> bool:
-        """Whether a window of silence is not over yet."""
-        return self._local.is_silent
-
     def suspect(self, told: Sequence[Told]) -> None:
         """Begin anew, as a state that may be a copy."""
-        self._local.suspect(told)
+        super().suspect(told)
         self._follow()
 
     def roll_back(self, told: Sequence[Told], *, is_proof: bool) -> None:
         """Give up all that waits and runs, as a copy. Proven: book what the other may release."""
-        self._local.roll_back(told, is_proof=is_proof)
+        super().roll_back(told, is_proof=is_proof)
         self._give_up("this is a copy")
         if is_proof:
             slot, wide = self._core.slot, self._core.config.policy.window.slots
-            first = min(self._since, slot - wide)
+            first = min(self._summed_since, slot - wide)
             for terms in self._terms.values():
                 self._core.storage.done(partial(self._journal.concede, terms, first, slot))
             self._left = self._journal.spent()
             self._tell_cost()
         self._follow()
 
-    def described(self, account: StreamStatus) -> StreamStatus:
-        """Return a stream's account with the plan in force for it."""
-        return self._local.described(account)
-
     def spent(self) -> dict[str, int]:
         """Return what the ledger counts, and the slots that were released in sums."""
         released = self._journal.released()
-        return self._local.spent() | {
+        return super().spent() | {
             "sums": len(released),
             "summed_slots": sum(one.slots for one in released),
         }
@@ -209,18 +171,18 @@ class SumsMode:
     def _tell_cost(self) -> None:
         """Let the owner's limit of all ε count what left in sums, and what runs."""
         running = (booked(s.terms.span, s.terms.scale, s.slots) for s in self._sums.values())
-        self._local.beside = Beside(sum(running, self._left), self._a_day)
+        self.beside = Beside(sum(running, self._left), self._a_day)
 
     def _is_beyond(self, terms: SumTerms, more: Fraction = Fraction(0)) -> bool:
         """Say whether another slot of a sum is beyond the owner's limit of all ε."""
-        life, beside = self._core.config.lifetime, self._local.beside
+        life, beside = self._core.config.lifetime, self.beside
         if life is None:
             return False
-        rest = life.rest(self._local.account[0], beside.epsilon + more)
+        rest = life.rest(self.account[0], beside.epsilon + more)
         if not self._core.config.local_streams:
             days = int(max(0, rest) / beside.a_day)
             has_ended = rest < terms.per_slot
-            self._local.tell_end(end_words(days, f"ε {max(0, rest):g}", has_ended=has_ended))
+            self.tell_end(end_words(days, f"ε {max(0, rest):g}", has_ended=has_ended))
         return rest < terms.per_slot
 
     def _add(self, slot: int, values: Mapping[int, int | None]) -> None:
@@ -246,7 +208,7 @@ class SumsMode:
         so any w slots of elapsed time have no more of them than any w of the wall clock touch.
         """
         core, parts = self._core, terms.parts
-        ledger, elapsed = self._local.account
+        ledger, elapsed = self.account
         first, last = slot * parts, (slot + 1) * parts - 1
         now = elapsed.when_over(last, core.moment, LATE_S * core.clock.rate)
         ago = max(parts - 1, core.slot - 1 - first)
@@ -297,7 +259,7 @@ class SumsMode:
             return False
         number = core.numbering(series)[terms.key]
         batch = core.drawn(lambda: packed(running, number, core.draw))
-        elapsed = self._local.account[1].at(core.moment)
+        elapsed = self.account[1].at(core.moment)
         if batch is None or not core.storage.done(
             partial(self._journal.release, running, batch, series, elapsed)
         ):
