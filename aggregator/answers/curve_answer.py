@@ -43,12 +43,10 @@ from aggregator.answers.units import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
     from aggregator.answers.load_curve import LoadCurve
     from aggregator.config import StreamTable
+    from edge_ldp.arrays import Ints
 
-    Ints = NDArray[np.int64]
 
 _LATE = (
     "sums are kept by hours of UTC, or longer: days of this zone do not begin with one, and are "

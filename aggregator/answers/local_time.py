@@ -10,13 +10,11 @@ from datetime import UTC, date, datetime, tzinfo
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from aggregator.config import StreamTable
 from aggregator.counting.retention import DAY_S, HOUR_S, spans
+from edge_ldp.arrays import Ints
 from edge_ldp.protocol.utc import utc
-
-Ints = NDArray[np.int64]
 
 LATEST_S = 1 << 36  # what is asked for; calendars end later
 DAYS = {"day": 1, "week": 7}

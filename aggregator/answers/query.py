@@ -27,6 +27,7 @@ from aggregator.counting.retention import HOUR_S
 from aggregator.counting.tally import MOST, CountRows, exact_sum, merge_epochs, weigh_epochs
 from aggregator.store.moments import AT_THE_END
 from aggregator.store.rows import ReportSum
+from edge_ldp.arrays import Ints
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.errors import CountsError, NoReportsError
 from edge_ldp.protocol.plan import Plan
@@ -35,7 +36,6 @@ from edge_ldp.sums.clustered import widened
 from edge_ldp.sums.shares import prepare
 
 Flags = NDArray[np.bool_]
-Ints = NDArray[np.int64]
 
 SEED = 0  # of the draws that halve reports: no privacy noise; same counts, same answer
 WHOLE = Grouping()  # all of a range, as one

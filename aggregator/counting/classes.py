@@ -12,10 +12,8 @@ from fractions import Fraction
 from math import ceil, log2
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from edge_ldp.arrays import Floats, Ints
 
 UNTOLD = 0
 STEPS = 16  # classes from a chance to its half

@@ -24,15 +24,12 @@ from edge_ldp.vectorized import decode_table
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
     from edge_ldp import Mechanism
+    from edge_ldp.arrays import Floats, Ints
     from edge_ldp.device.channel import Channel
     from edge_ldp.estimate.operator import Operator
     from edge_ldp.protocol.plan import Plan
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
 
 _UP = 1 + 1e-9  # bounds are floats: rounded against marking
 

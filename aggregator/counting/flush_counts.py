@@ -13,7 +13,6 @@ from functools import lru_cache
 from math import ceil
 
 import numpy as np
-from numpy.typing import NDArray
 
 from aggregator.counting.classes import UNTOLD, slots_a_report
 from aggregator.counting.frames import EPOCH, STREAM, CountedFrames
@@ -21,8 +20,8 @@ from aggregator.counting.records import Cell, PresenceKey
 from aggregator.counting.refusals import StreamRules
 from aggregator.counting.reporters import reporters_of
 from aggregator.counting.tally import Part, Sparse, Tally, count_columns
+from edge_ldp.arrays import Ints
 
-Ints = NDArray[np.int64]
 Whose = tuple[int, int]  # group and class
 
 Presence = dict[tuple[int, int], int]  # (bucket, place): slots

@@ -7,13 +7,11 @@ from hashlib import blake2s
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from aggregator.counting.seen_batches import DIGEST_BYTES
+from edge_ldp.arrays import Ints
 from edge_ldp.device.frame import Header
 from edge_ldp.vectorized.frames import decode_columns
-
-Ints = NDArray[np.int64]
 
 STREAM, BATCH, EPOCH, FIRST_SLOT, COUNT, SERIES, TAG = range(len(Header._fields))
 _STREAM_BITS = 8

@@ -23,9 +23,6 @@ from aggregator.counting.frames import FIRST_SLOT, TAG, FrameBatch
 from aggregator.counting.records import Member
 from edge_ldp.protocol.plan import AHEAD_S, Plan
 
-Ints = NDArray[np.int64]
-
-
 MARK_RATE = 1e-4  # probability that any honest device is ever marked
 LAWS = 16  # of a stream, ever: plans that differ in θ or in time share one
 

@@ -19,9 +19,8 @@ from hashlib import sha256
 import numpy as np
 from numpy.typing import NDArray
 
+from edge_ldp.arrays import Ints
 from edge_ldp.errors import RowError
-
-Ints = NDArray[np.int64]
 
 ENOUGH = 64  # a crowd that need not be counted further
 NOBODY = b""

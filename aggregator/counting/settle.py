@@ -22,9 +22,8 @@ from aggregator.counting.refusals import Reason, Rules, judge_all
 from aggregator.counting.seen_batches import ArrivedBatch
 from aggregator.counting.settlement import NO_STREAM, Settlement
 from aggregator.counting.watching import look_at
+from edge_ldp.arrays import Ints
 from edge_ldp.protocol.messages import Status
-
-Ints = NDArray[np.int64]
 
 _PLAIN = Member()
 NONE: Mapping[Key, Again] = MappingProxyType({})

@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 
 from aggregator.counting.classes import CLASS_BITS, Weights, unweighted
 from edge_ldp import Mechanism
+from edge_ldp.arrays import Ints
 from edge_ldp.errors import CountsError
 from edge_ldp.protocol.plan import Plan
-
-Ints = NDArray[np.int64]
 
 Part = tuple[int, int, int, int]  # stream, epoch, group, class
 CODE_BITS = 16

@@ -29,10 +29,8 @@ from aggregator.counting.code_sets import Watch
 from aggregator.counting.frames import FrameBatch
 from aggregator.counting.records import Key, Marked, WatchKey
 from aggregator.counting.refusals import MARK_RATE, StreamRules
+from edge_ldp.arrays import Floats, Ints
 from edge_ldp.errors import CountsError
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 KEPT = 16  # single codes counted at a time
 FIRST_LOOK = 16  # reports; no look earlier, the next ones when they have doubled

@@ -23,12 +23,9 @@ from edge_ldp.protocol.plan import is_survey
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from numpy.typing import NDArray
-
     from edge_ldp import Mechanism
+    from edge_ldp.arrays import Floats, Ints
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
 
 LEAST = 1000  # reports: fewer move no θ, and are looked at once there are more
 SEED_BYTES = 16

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from hashlib import blake2s
 
 import numpy as np
-from numpy.typing import NDArray
 
 from aggregator.counting.period_totals import PeriodTotal, TotalKey, totals_of
 from aggregator.counting.records import UNNAMED, KeptSums
@@ -20,8 +19,7 @@ from aggregator.counting.tally import (
     merge,
 )
 from aggregator.store.rows import HeldRow
-
-Ints = NDArray[np.int64]
+from edge_ldp.arrays import Ints
 
 _NONE = Sparse(np.zeros(0, np.int64), np.zeros(0, np.int64))
 

@@ -12,7 +12,6 @@ from typing import Protocol
 from zipfile import BadZipFile
 
 import numpy as np
-from numpy.typing import NDArray
 
 from aggregator.archive.directory import REPORTS, put_in_place
 from aggregator.archive.spool import take_lock
@@ -20,8 +19,7 @@ from aggregator.counting.tally import Tally, merge
 from aggregator.replay.comparison import subtract, tally_of_columns
 from aggregator.replay.duckdb_engine import open_duckdb
 from aggregator.replay.statement import COLUMNS, Selection
-
-Ints = NDArray[np.int64]
+from edge_ldp.arrays import Ints
 
 WORK = "replay"
 

@@ -7,12 +7,10 @@ from pathlib import Path
 import duckdb
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from aggregator.errors import StoreError
 from aggregator.replay.statement import COLUMNS, DUCKDB, Selection
-
-Ints = NDArray[np.int64]
+from edge_ldp.arrays import Ints
 
 
 class DuckdbEngine:

@@ -27,11 +27,9 @@ from aggregator.replay.statement import COLUMNS, SPARK
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from numpy.typing import NDArray
-
     from aggregator.replay.statement import Selection
+    from edge_ldp.arrays import Ints
 
-    Ints = NDArray[np.int64]
 
 SCHEMA = "device STRING, stream INT, epoch BIGINT, slot BIGINT, code INT, grp BIGINT, cls INT"
 SETTINGS = {

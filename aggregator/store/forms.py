@@ -4,15 +4,13 @@ Of records: `aggregator.counting.record_rows`. Blobs of counts are little-endian
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from aggregator.counting.classes import class_of
 from aggregator.counting.tally import saturated
+from edge_ldp.arrays import Ints
 from edge_ldp.errors import RowError
 from edge_ldp.protocol.messages import Status
 from edge_ldp.protocol.strict_json import dumps
-
-Ints = NDArray[np.int64]
 
 _CODE_BYTES = 2
 _WIDTHS = (1, 2, 4, 8)  # bytes of one count; the form's number says which

@@ -11,15 +11,12 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from edge_ldp import Mechanism
+from edge_ldp.arrays import Floats, Ints
 from edge_ldp.errors import CountsError, RowError
 from edge_ldp.mechanisms.decoders import Affine
 from edge_ldp.protocol.plan import Plan
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 MOMENTS = 3  # n, Σ, Σ² of an affine branch
 _MOST = (1 << 63) - 1  # of a sum: it stays there, and says nothing any more

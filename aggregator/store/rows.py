@@ -11,12 +11,8 @@ from edge_ldp.service.health import OK
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    import numpy as np
-    from numpy.typing import NDArray
-
     from aggregator.counting.records import Marked
-
-    Ints = NDArray[np.int64]
+    from edge_ldp.arrays import Ints
 
 
 LAST_BUCKET = 1 << 32

@@ -5,14 +5,11 @@ from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from aggregator.counting.classes import CLASS_BITS
 from aggregator.counting.reporters import united
 from aggregator.counting.tally import CODE_BITS, CountRows, dense
 from aggregator.store.forms import PairSum, unpack_pairs
-
-Ints = NDArray[np.int64]
 
 WHOSE = f"(CAST(grp AS bigint) << {CLASS_BITS} | cls)"  # tally.whose_of
 PLAN_HELD = "plan held, stream "

@@ -14,14 +14,13 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from edge_ldp.arrays import Ints
 from edge_ldp.checks import integer_in, taking
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.errors import CountsError, NoReportsError
 from edge_ldp.estimate.density import Density, category_edges, density
 from edge_ldp.estimate.hierarchy import FrequencyTree, consistency
 from edge_ldp.estimate.pure import Supports, norm_sub
-
-Ints = NDArray[np.int64]
 
 FANOUT = 2
 ENDED = "the tree stopped growing before the finest cells: some of them were never told apart"

@@ -18,12 +18,11 @@ from edge_ldp.device.randomizer import BUCKETS
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
     from edge_ldp import Mechanism
+    from edge_ldp.arrays import Floats, Ints
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
 
 _SUM_TOLERANCE = 1e-6
 

@@ -11,16 +11,15 @@ from functools import cache
 from math import ceil
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from edge_ldp.arrays import Floats
 from edge_ldp.checks import MODELLED, TRUTH, finite, integer_in, is_masked, optional, taking
 from edge_ldp.errors import CountsError, NoReportsError
 from edge_ldp.estimate.density import Density, density
 from edge_ldp.estimate.operator import Model, Modelled, Operator, model_of
 from edge_ldp.estimate.pure import MAX_REPORTS
 from edge_ldp.gateway.ems import BLURRED, CAPPED, MAX_ITERATIONS, NARROW, ONE_CODE, TOLERANCE
-
-Floats = NDArray[np.float64]
 
 FIXED_POINT = 1e-6  # accelerated EMS: how far an iteration may still move mass in all
 MAX_STRENGTH = 100

@@ -31,13 +31,11 @@ from edge_ldp.gateway.ems import MAX_ITERATIONS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
+    from edge_ldp.arrays import Floats, Ints
     from edge_ldp.estimate.density import Density
     from edge_ldp.estimate.operator import Model, Modelled
-
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
 
 
 STRENGTHS = (0.0, 0.01, 0.03, 0.1, 0.25, STRENGTH, 1.0, 2.0, 4.0, 8.0)

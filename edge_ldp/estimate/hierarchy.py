@@ -15,13 +15,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from edge_ldp.arrays import Floats
 from edge_ldp.checks import SIZE, SUPPORTS, TRUTH, each, finite, integer_in, taking
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.errors import CountsError
 from edge_ldp.estimate.density import Density, category_edges, density
 from edge_ldp.estimate.pure import Supports, norm_sub, projection
 
-Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 

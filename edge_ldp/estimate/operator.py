@@ -28,9 +28,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from edge_ldp import Mechanism
+    from edge_ldp.arrays import Floats
     from edge_ldp.device.channel import Channel
-
-    Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

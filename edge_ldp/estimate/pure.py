@@ -19,12 +19,10 @@ from math import isfinite
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from edge_ldp.arrays import Floats, Ints
 from edge_ldp.checks import SIZE, array, chance, finite, floats, integer_in, is_masked, kept, taking
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.errors import CountsError, NoReportsError
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 MAX_REPORTS = 1 << 53  # beyond, floats no longer count
 

@@ -13,12 +13,10 @@ from math import exp, expm1, factorial, log1p, sqrt
 from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edge_ldp.arrays import Floats
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.period_sums.layout import PeriodLayout
-
-Floats = NDArray[np.float64]
 
 FEW = 24  # independent noises: beyond, the normal quantile is within 0.5 % of the exact one
 TAIL = 2.0**-40  # probability that an honest cell lies beyond its reach

@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from edge_ldp import Mechanism
+    from edge_ldp.arrays import Floats
     from edge_ldp.estimate.density import Density
     from edge_ldp.estimate.operator import Model, Modelled, Operator
 
-    Floats = NDArray[np.float64]
 
 FALSE_ALARM = 0.01
 TOLERANCE = 1e-4  # of the fit, in mass an iteration would still move; at most

@@ -12,17 +12,16 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from edge_ldp import Mechanism
+from edge_ldp.arrays import Floats
 from edge_ldp.checks import MECHANISM, a, taking
 from edge_ldp.estimate.density import Density
 from edge_ldp.estimate.em import checked_counts, ems
 from edge_ldp.estimate.operator import Model, Modelled, Operator, model_of
 from edge_ldp.poisoning.alarm import Alarm, Run, code_law, fit, runs_of
 from edge_ldp.vectorized import decode_table
-
-Floats = NDArray[np.float64]
 
 MAX_ATOMS = 32
 WIDE_SHARE = 4  # an atom over a quarter of its branch's codes is wide

@@ -4,14 +4,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from edge_ldp.arrays import Floats
 from edge_ldp.checks import MECHANISM, a, chance, each, floats, integer_in, optional, taking
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.mechanisms import Mechanism
 from edge_ldp.sums.functionals import FunctionalEstimate, largest_variance
-
-Floats = NDArray[np.float64]
 
 
 @taking(mechanism=MECHANISM)

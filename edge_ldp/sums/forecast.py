@@ -19,7 +19,6 @@ from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from edge_ldp.checks import a, exact_integer, optional, taking
 from edge_ldp.device.errors import ParameterError
@@ -32,9 +31,6 @@ from edge_ldp.sums.functionals import design_of
 from edge_ldp.sums.law import HOURS, WEEK, Cut, Law
 from edge_ldp.sums.strata import FITTED
 from edge_ldp.sums.width import DIFFER, Question, half_width, tail_sds
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 NAMES = ("whole", "week", "day", "hour-of-day")
 EVERY_SLOT = Window(1, 1, 1)

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from edge_ldp.arrays import Floats
 from edge_ldp.checks import (
     COUNTABLE,
     TRUTH,
@@ -26,8 +27,6 @@ from edge_ldp.checks import (
     taking,
 )
 from edge_ldp.device.errors import ParameterError
-
-Floats = NDArray[np.float64]
 
 WEEK, HOURS = 7, 24
 # of 10,000 readings so many are about so many W, clamped to 0..HOMES_CEILING

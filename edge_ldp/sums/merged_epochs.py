@@ -5,14 +5,13 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edge_ldp.arrays import Floats
 from edge_ldp.mechanisms import Mechanism
 from edge_ldp.sums.counted import Epoch, Weighed, WholeShare
 from edge_ldp.sums.functionals import FunctionalEstimate, design_of, excess, largest_variance
 from edge_ldp.vectorized import decode_table
 
-Floats = NDArray[np.float64]
 Key = tuple[Mechanism, Mechanism, object]
 
 

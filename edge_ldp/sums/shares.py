@@ -35,12 +35,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from edge_ldp.arrays import Floats, Ints
     from edge_ldp.device.channel import Channel
     from edge_ldp.mechanisms import Mechanism
     from edge_ldp.sums.counted import CodeCounts, Weighed
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
 
 LEVEL = 0.95
 WIDEST = 4  # the widest ramp is this part of the range, each next one half as wide

@@ -16,9 +16,8 @@ from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from edge_ldp.arrays import Floats
 
 LEAST = 4  # strata: fewer leave nothing to measure a spread by
 FITTED = 2  # the line's two numbers

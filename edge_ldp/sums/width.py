@@ -14,15 +14,13 @@ from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edge_ldp.arrays import Floats
 from edge_ldp.checks import MECHANISM, a, finite, floats, inner_chance, ints, optional, row, taking
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.mechanisms import Mechanism
 from edge_ldp.sums.functionals import design_of, excess
 from edge_ldp.sums.strata import FITTED, expected_cases
-
-Floats = NDArray[np.float64]
 
 DIFFER = (
     0.25  # of a tail: how much strata may differ about their line (hours of homes: 0.2 to 0.24)

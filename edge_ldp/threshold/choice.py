@@ -28,13 +28,10 @@ from edge_ldp.threshold.published import PRUNE_RUN
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
-
     from edge_ldp import Mechanism
+    from edge_ldp.arrays import Floats, Ints
     from edge_ldp.estimate import Density
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
 
 SLACK = 0.05  # of the half-width: how much of it is given for truncated sums that err less
 PER_OCTAVE = 8  # thresholds each time the distance from low doubles

@@ -8,10 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from edge_ldp.arrays import Ints
 from edge_ldp.checks import BYTES, every, exact_integer, ints, row, taking
 from edge_ldp.device import frame
-
-Ints = NDArray[np.int64]
 
 _FIELDS = frame.Header._fields
 _FIRST, _COUNT, _SERIES = (_FIELDS.index(name) for name in ("first_slot", "count", "series"))

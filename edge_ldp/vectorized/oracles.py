@@ -23,11 +23,11 @@ from edge_ldp.vectorized.perturb import Words, over_limit, sample_many
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+    from edge_ldp.arrays import Ints
     from edge_ldp.device.draw import Entropy
     from edge_ldp.oracles import Oracle
     from edge_ldp.vectorized.perturb import WordArray
 
-    Ints = NDArray[np.int64]
     Refused = NDArray[np.bool_]
     Coded = Grr | Olh | Hrr | HaarHrr
     Client = Coded | Hierarchy

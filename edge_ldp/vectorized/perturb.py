@@ -23,11 +23,11 @@ from edge_ldp.entropy import Checked, read_source
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+    from edge_ldp.arrays import Ints
     from edge_ldp.device.channel import Channel
     from edge_ldp.device.draw import Entropy
     from edge_ldp.mechanisms import Mechanism
 
-    Ints = NDArray[np.int64]
     WordArray = NDArray[np.uint64]
 
 _CHUNK = 1 << 16  # reports at a time: bounds memory at about 10 MB

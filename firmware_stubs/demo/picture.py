@@ -5,13 +5,11 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from numpy.typing import NDArray
 
+from edge_ldp.arrays import Floats
 from firmware_stubs.demo.compare import Comparison
 from firmware_stubs.demo.drawing import ESTIMATE, FAINT, NOTE, PLAIN, TRUTH, canvas, entitle, key
 from firmware_stubs.demo.scenario import BIN_W, CEILING_W, DAY_S, EPSILON
-
-Floats = NDArray[np.float64]
 
 SOURCES = (
     "Data: 400 Swiss homes, calendar weeks 44 to 50 of an unpublished year (University of Bamberg, "

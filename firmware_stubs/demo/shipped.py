@@ -10,8 +10,8 @@ from statistics import mean
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edge_ldp.arrays import Ints
 from firmware_stubs.demo.ask import ask_json
 from firmware_stubs.demo.scenario import (
     CEILING_W,
@@ -24,8 +24,6 @@ from firmware_stubs.demo.scenario import (
     Scenario,
 )
 from firmware_stubs.demo.truth import Interval
-
-Ints = NDArray[np.int64]
 
 MWH = SLOT_S / 3600 / 1e6  # of a watt over a slot
 ALLOWED_DAYS = 14  # of 49; more miss with probability 1e-8 when every interval covers 95 %

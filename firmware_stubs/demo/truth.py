@@ -15,12 +15,9 @@ from edge_ldp.mechanisms import Tuned
 from edge_ldp.vectorized import decode_many, perturb_many
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from edge_ldp.arrays import Floats, Ints
     from edge_ldp.device.draw import Entropy
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
 
 HOURS = 24
 HOUR_SLOTS = 4

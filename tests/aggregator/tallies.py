@@ -11,7 +11,8 @@ from aggregator.counting.tally import Tally, count_columns
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from aggregator.counting.tally import Ints, Part
+    from aggregator.counting.tally import Part
+    from edge_ldp.arrays import Ints
 
 
 def count_batches(batches: Iterable[tuple[Part, int, Ints, Ints]]) -> Tally:

@@ -27,14 +27,10 @@ from edge_ldp.protocol.released import FIRST_KEY
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import numpy as np
-    from numpy.typing import NDArray
-
     from aggregator.archive.spool_record import Doubt
     from aggregator.counting.records import Key, Record
     from aggregator.counting.tally import CountRows
 
-    Ints = NDArray[np.int64]
 
 PAGE = 10_000  # records fetched at a time
 

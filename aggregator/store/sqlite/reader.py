@@ -23,14 +23,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    import numpy as np
-    from numpy.typing import NDArray
-
     from aggregator.archive.spool_record import Doubt
     from aggregator.counting.records import Key, Record
     from aggregator.counting.tally import CountRows
 
-    Ints = NDArray[np.int64]
 
 BUSY_S = 0.2  # a lock held longer is the caller's to wait for
 _HELD = {

@@ -5,13 +5,10 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
-from numpy.typing import NDArray
 
 from firmware_stubs.demo.curator.compare import Comparison, Row
 from firmware_stubs.demo.curator.scenario import DAY_SLOTS, EPSILON, SHARE, SLOT_S, THETA_DAYS
 from firmware_stubs.demo.drawing import ESTIMATE, FAINT, PLAIN, TRUTH, canvas, entitle, key
-
-Floats = NDArray[np.float64]
 
 BIN_KWH = 1.0
 SOURCE = (
