@@ -54,15 +54,17 @@ def homes(epsilon: float, period: int | None, load: str = LOADS[0]) -> StudiedHo
     return OtherPeriod(*facts, made.slots_per_day, epsilon, copies=1, period=period)
 
 
-def held(fleet: StudiedHomes, seeds: int = SEEDS, runs: int = RUNS) -> dict[str, list[float]]:
+def held(
+    fleet: StudiedHomes, seeds: int = SEEDS, horizons: tuple[str, ...] = HORIZONS
+) -> dict[str, list[float]]:
     """Return for each horizon the share that holds, run by run, and half the width over it."""
-    found: dict[str, list[float]] = {name: [] for name in HORIZONS}
+    found: dict[str, list[float]] = {name: [] for name in horizons}
     widths: list[float] = []
     for seed in range(seeds):
         rng = np.random.default_rng(seed)
-        for _ in range(runs):
+        for _ in range(RUNS):
             run = run_given(fleet, rng)
-            for name in HORIZONS:
+            for name in horizons:
                 asked = answers_of(name, fleet, run, rng)
                 inside = [one.found.low <= one.truth <= one.found.high for one in asked]
                 found[name].append(float(np.mean(inside)))
