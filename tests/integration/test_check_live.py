@@ -28,9 +28,7 @@ from firmware_stubs.meters.readout import readout_telegram
 from tests import needs
 from tests.agent.meters.samples import capture, sealed
 from tests.agent.samples import DEVICE, FLEET, config_text, make_plan
-from tests.integration.certificates import Authority
 from tests.integration.conftest import RealBroker, free_port
-from tests.integration.test_tls import LISTENER
 
 MakeBroker = Callable[[str], RealBroker]
 
@@ -345,20 +343,6 @@ async def test_who_listens_to_reports_is_noticed_and_gets_an_empty_message(
     assert found["rights"].told == "plans, receipts, status, reports"
     assert (await link.receive()).payload == b""
     await link.close()
-
-
-async def test_TLS_that_is_verified_has_a_verdict_of_its_own(
-    tmp_path: Path, pty: PtyPort, make_broker: MakeBroker
-) -> None:
-    authority = Authority(tmp_path / "ca")
-    broker = make_broker(LISTENER.format(pair=authority.issue("good", "localhost")))
-    pty.unplug()
-    table = f'tls = true\nca_file = "{authority.ca}"'
-    text = config_text(tmp_path / "x.db", port=pty.link, broker_port=broker.port, broker=table)
-    text = text.replace('host = "127.0.0.1"', 'host = "localhost"')
-    found = await tried(parse_config(text, "agent.toml"))
-    assert found["TLS"] == Finding("TLS", "ok", "the broker's certificate is verified")
-    assert found["login"].outcome == "ok"
 
 
 class Losing:

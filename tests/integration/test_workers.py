@@ -7,10 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from aggregator.plans import planner
-from aggregator.store.contract import PlanRow
-from aggregator.store.postgres.store import PostgresStore
-from edge_ldp.protocol.plan import Plan
 from edge_ldp.service.mqtt import Broker, open_link
 from tests.integration.aggregator_bench import assert_counts_are_right, until, wires
 from tests.integration.conftest import EVERY_SECOND, RealBroker
@@ -26,10 +22,6 @@ def broker(make_broker: Callable[[str], RealBroker]) -> RealBroker:
 
 async def all_connected(workers: list[Worker]) -> None:
     await until(lambda: all(worker.is_connected for worker in workers))
-
-
-def leader_of(workers: list[Worker]) -> Worker:
-    return max(workers, key=lambda worker: worker.led)
 
 
 async def test_two_workers_share_the_reports_and_one_of_them_leads(
@@ -53,38 +45,6 @@ async def test_two_workers_share_the_reports_and_one_of_them_leads(
         second.start()
         assert second.wait() == 4
         assert "in use by another worker named worker-0" in second.log.read_text()
-
-
-async def test_a_killed_leader_is_followed_and_counting_goes_on_AGG_09(
-    tmp_path: Path, broker: RealBroker, server: PostgresServer
-) -> None:
-    workers = crew(tmp_path, broker, server.new_database(), 2)
-    with at_work(workers):
-        async with wires(broker) as make:
-            wire = await make()
-            await all_connected(workers)
-            first = await wire.plan()
-            leader = leader_of(workers)
-            (other,) = [worker for worker in workers if worker is not leader]
-            await wire.send(make_batches(wire, 20, 20, 20))
-            leader.kill()
-            before = other.counted()
-            sending = asyncio.create_task(wire.send(make_batches(wire, 20, 20, 20)))
-            await until(lambda: other.counted() > before)
-            await until(lambda: other.led == 1)
-            await sending
-            issue(other.url, planner.renewed(first, epoch=2, now_s=first.issued_s))
-            assert (await wire.plan(epoch=2)).epoch == 2  # and publishes what is stored
-            leader.start()
-            await until(lambda: other.counts() == wire.expected())  # its session was kept
-            assert leader.led == 1
-
-
-def issue(url: str, plan: Plan) -> None:
-    """Store a plan from another process, as `edge-ldp aggregator plan publish` does."""
-    store = PostgresStore.open(url, alone=False)
-    store.add_plan(PlanRow(1, plan.epoch, plan.issued_s, plan.to_json()))
-    store.close()
 
 
 @pytest.mark.parametrize(

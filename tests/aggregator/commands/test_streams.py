@@ -4,7 +4,6 @@ On either store, with several workers, and through a backup.
 """
 
 import asyncio
-import threading
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -18,8 +17,6 @@ from aggregator.plans.publisher import PlanPublisher
 from aggregator.store.administration.registry import reinstate_stream, retire_stream
 from aggregator.store.contract import Session, Store
 from aggregator.store.opening import open_session
-from aggregator.store.postgres.session import PostgresSession
-from aggregator.store.postgres.store import PostgresStore
 from aggregator.store.store_thread import StoreThread
 from edge_ldp.device.frame import encode
 from edge_ldp.protocol.messages import Status, StreamStatus, topic
@@ -33,13 +30,11 @@ from tests.aggregator.home_traffic import (
     FIRST_SLOT,
     REPORTS,
     RULES,
-    flushes,
     report,
     seen,
     take,
 )
 from tests.aggregator.operator import Operator, operator
-from tests.postgres import PostgresServer
 
 GAS = """
 [[streams]]
@@ -137,43 +132,6 @@ def test_a_plan_that_is_held_and_a_stream_that_is_retired_are_two_things(session
     retire_stream(session, 11, AT_S)
     reinstate_stream(session, 1)
     assert session.retired() == {11: AT_S}
-
-
-def test_once_a_stream_is_retired_no_worker_under_load_counts_it_any_more(
-    server: PostgresServer,
-) -> None:
-    url = server.new_database()
-    workers = [PostgresStore.open(url, alone=False, worker=name) for name in ("a", "b")]
-    going, retired = threading.Barrier(3), threading.Event()
-
-    def serve(worker: PostgresStore, homes: tuple[str, ...]) -> None:
-        for at, messages in enumerate(flushes(homes, 39)):
-            take(worker, *messages)
-            if at == 5:
-                going.wait(300)
-            if at == 15:  # far from the last one
-                retired.wait(300)
-
-    homes = [("a", "bb"), ("ccc", "dddd")]
-    threads = [
-        threading.Thread(target=serve, args=pair) for pair in zip(workers, homes, strict=True)
-    ]
-    for thread in threads:
-        thread.start()
-    with closing(PostgresSession.open(url)) as session:
-        going.wait(300)
-        retire_stream(session, 1, AT_S)
-        retired.set()
-        counted = session.totals(1).count.sum()
-        for thread in threads:
-            thread.join()
-        assert session.totals(1).count.sum() == counted
-        records = [record for _, record in session.records()]
-    assert 0 < counted == sum(one.counted for one in records)
-    assert sum(one.rejected for one in records) > 0
-    assert sum(one.counted + one.rejected for one in records) == 4 * 39 * REPORTS
-    for worker in workers:
-        worker.close()
 
 
 async def ask(desk: Operator, *command: str, code: int = 0) -> Any:

@@ -149,7 +149,7 @@ def test_slots_at_the_edges_of_integers_are_only_early(slot: int) -> None:
     assert verdict([slot], [0]) is Reason.EARLY
 
 
-def test_a_closed_bucket_takes_nothing_and_slot_0_is_long_closed() -> None:
+def test_a_closed_bucket_takes_nothing_and_slot_0_is_long_closed_AGG_18() -> None:
     last_open = (NOW_S - 35 * 86_400) // SLOT_S - 4
     assert verdict([last_open], [0]) is None
     assert verdict([last_open - 1], [0]) is Reason.LATE

@@ -146,10 +146,10 @@ async def test_messages_are_acknowledged_in_order_after_their_commit(bench: Benc
         await task
 
 
-async def test_nothing_is_acknowledged_while_the_store_is_held(
+async def test_nothing_is_acknowledged_while_the_store_is_held_AGG_04(
     bench: Bench, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """AGG-04: hold, one line; then it goes on by itself with every message counted once."""
+    """Hold, one line; then it goes on by itself with every message counted once."""
     other = sqlite3.connect(bench.path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     task = asyncio.create_task(bench.intake.run(bench.link))
@@ -167,8 +167,8 @@ async def test_nothing_is_acknowledged_while_the_store_is_held(
     task.cancel()
 
 
-async def test_a_small_window_does_not_stall_a_large_flush(bench: Bench) -> None:
-    """AGG-03: the broker sends 3 messages and waits for their acknowledgement."""
+async def test_a_small_window_does_not_stall_a_large_flush_AGG_03(bench: Bench) -> None:
+    """The broker sends 3 messages and waits for their acknowledgement."""
     link = bench.link
     task = asyncio.create_task(bench.intake.run(link))
     for start in range(1, 31, 3):

@@ -75,7 +75,9 @@ def test_a_lock_held_by_another_process_is_a_hold_and_nothing_is_lost(tmp_path: 
     store.close()
 
 
-def test_a_full_disk_is_a_hold_and_the_store_goes_on_when_there_is_space(tmp_path: Path) -> None:
+def test_a_full_disk_is_a_hold_and_the_store_goes_on_when_there_is_space_AGG_05(
+    tmp_path: Path,
+) -> None:
     store = SqliteStore.open(tmp_path / "a.db")
     with store.reading() as db:
         pages = db.execute("PRAGMA page_count").fetchone()[0]
