@@ -227,7 +227,8 @@ class ConsoleTable:
     `console tokens make`; with it every request needs a token. `url`, `password_file`: of a
     PostgreSQL role that may only read, in place of [store]'s. `per_minute`: requests of one token,
     or of one address without tokens. `processes`: that answer beside each other. `listen`: an
-    address, or the path of a socket.
+    address, or the path of a socket. `price`: of a kWh, "0.30 EUR", for who wants to see what
+    energy cost.
     """
 
     listen: str = "127.0.0.1"
@@ -241,6 +242,7 @@ class ConsoleTable:
     password_file: str | None = None
     per_minute: Annotated[int, Range(ge=10, le=1_000_000)] = 600
     processes: Annotated[int, Range(ge=1, le=16)] = 2
+    price: Annotated[str, Form(r"[0-9]{1,6}(\.[0-9]{1,6})? [A-Z]{3}", "0.30 EUR")] | None = None
     sign_on: SignOnTable | None = None
     oidc: OidcTable | None = None
 

@@ -93,7 +93,8 @@ class Console:
         self._pages.filters.update(number=_number, sentence=_sentence, sh=quote)
         signs_on = self._sign_on is not None
         told = {"config": quote(file), "has_tokens": self._has_tokens, "signs_on": signs_on}
-        self._pages.globals |= told
+        price, _, currency = (table.price or "").partition(" ")
+        self._pages.globals |= {**told, "price": price, "currency": currency}
 
     def app(self) -> ASGIApp:
         """Return it as an application."""

@@ -295,26 +295,31 @@
       button.onclick = () => { if (charts.has(node)) view(charts.get(node), Infinity, button.dataset.days * 86400); };
     });
     if (made && !told.dataset.begun) { told.dataset.begun = "1"; tell(list.length - 1); }
-    map(byId("map"), list, zone);
+    map(byId("map"), list, zone, by);
   }
 
-  // the last seven days by hour: a colour is wider than what an hour is known by
-  function map(table, list, zone) {
+  // the last seven days by hour, or weeks by day: a colour is wider than what one is known by
+  function map(table, list, zone, by) {
     if (!table) return;
     const days = new Map();
     for (const row of list.filter((one) => !one.until)) {
-      const [day, hour] = stamp(row.from_s, zone).split(" ");
-      days.set(day, (days.get(day) ?? new Map()).set(Number(hour.slice(0, 2)), row));
+      let [day, at] = stamp(row.from_s, zone).split(" ");
+      if (by === "day") {
+        const noon = new Date(`${day}T12:00Z`);
+        at = (noon.getUTCDay() + 6) % 7; // since Monday
+        day = new Date(noon - at * LENGTH.day * 1000).toISOString().slice(0, 10);
+      }
+      days.set(day, (days.get(day) ?? new Map()).set(parseInt(at, 10), row));
     }
-    const week = [...days].slice(-7);
+    const week = [...days].slice(by === "day" ? -53 : -7);
     const known = week.flatMap(([, hours]) => [...hours.values()]).filter((row) => row.mean !== null);
     const widths = known.map((row) => (row.high - row.low) / 2).sort((one, other) => one - other);
     const [least, most, width] = [Math.min(...known.map((row) => row.mean)), Math.max(...known.map((row) => row.mean)), widths[widths.length >> 1]];
     const steps = Math.min(6, Math.floor((most - least) / width));
-    if (!known.length) { said(byId("map-said"), "No figures of single hours."); rows(table, []); return; }
-    said(byId("map-said"), steps < 2 ? `Hours are known by ± ${plain(width)}, and differ by ${plain(most - least)}: no colours tell them apart. The usual day above does.`
-      : `From ${plain(least)} (pale) to ${plain(most)} in ${steps} colours, each wider than what the middle hour is known by, ± ${plain(width)}; dashed: no figure.`);
-    rows(table, steps < 2 ? [] : week.map(([day, hours]) => [[day, day.slice(5)], ...Array.from({ length: 24 }, (_one, hour) => [hours.get(hour)?.mean ?? null, ""])]));
+    if (!known.length) { said(byId("map-said"), `No figures of single ${by}s.`); rows(table, []); return; }
+    said(byId("map-said"), steps < 2 ? `They are known by ± ${plain(width)}, and differ by ${plain(most - least)}: no colours tell them apart.${by === "hour" ? " The usual day above does." : ""}`
+      : `From ${plain(least)} (pale) to ${plain(most)} in ${steps} colours, each wider than what the middle ${by} is known by, ± ${plain(width)}; dashed: no figure.`);
+    rows(table, steps < 2 ? [] : week.map(([day, hours]) => [[day, day.slice(5)], ...Array.from({ length: by === "day" ? 7 : 24 }, (_one, hour) => [hours.get(hour)?.mean ?? null, ""])]));
     all("td", table).forEach((cell) => {
       const value = cell.dataset.value;
       const step = Math.min(steps - 1, Math.floor((value - least) / ((most - least) / steps)));
@@ -411,6 +416,11 @@
     said(big, figured);
     said(node.querySelector(".pm"), width + (now?.mode === "sums" ? ", by homes' sums" : ""));
     ["total_low", "total_high"].forEach((name, at) => said(node.querySelector(`[data-cell=${name}]`), ends[at]));
+    const cost = node.querySelector("[data-price]");
+    if (cost && value !== null && in_ === "kWh") {
+      const { price, currency } = cost.dataset;
+      said(cost, `: ${known(...[value, low, high].map((one) => one * price), currency).slice(0, 2).join(" ")}`);
+    }
     const [was, wasLow, wasHigh] = of(then);
     const most = 1.1 * Math.max(high ?? 0, wasHigh ?? 0, 1e-9);
     const x = (one) => Math.max(0, (100 * one) / most);

@@ -42,7 +42,8 @@ def _no_roots(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 @pytest.fixture(scope="session")
 def fleet(tmp_path_factory: pytest.TempPathFactory) -> Fleet:
     """Give a fleet of two feeders, one of which has too few homes for figures."""
-    made = make_fleet(tmp_path_factory.mktemp("fleet"), console="per_minute = 1000000")
+    lines = 'per_minute = 1000000\nprice = "0.30 EUR"'
+    made = make_fleet(tmp_path_factory.mktemp("fleet"), console=lines)
     add_reports(made, add_plans(made, 3), {"north": 20, "south": 6}, 3)
     add_looks(made, (900.0, 700.0, 650.0, 600.0))
     return made

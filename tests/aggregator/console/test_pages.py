@@ -866,6 +866,30 @@ def test_the_first_screen_says_whether_all_is_well_and_what_yesterday_was(
         whole = fleet.json("query", *(f"--{name}={asked[name]}" for name in ("since", "until")))
         for cell, key in (("total", "energy_kwh"), ("total_low", "energy_kwh_low")):
             assert value(page, f'#day-yesterday [data-cell="{cell}"]') == (whole["whole"][key])
+        cost = re.match(r"Yesterday: ([0-9,]+(?:\.[0-9]+)?) .*EUR\n", row.inner_text())
+        assert cost is not None
+        paid = 0.3 * whole["whole"]["energy_kwh"]
+        assert abs(float(cost[1].replace(",", "")) - paid) < 0.05 * paid
+
+
+def test_days_are_a_calendar_of_weeks_from_monday(browser: Browser, console: str) -> None:
+    def answer(route: Route) -> None:
+        found = route.fetch().json()
+        for at, row in enumerate(found["days"]):
+            row.update(mean=100.0 * at, low=100.0 * at - 1, high=100.0 * at + 1)
+        route.fulfill(json=found)
+
+    with looking(browser, console) as page:
+        page.route(re.compile(r"load-curve\?.*by=day"), answer)
+        page.goto("/stream?by=day")
+        weeks = page.locator("#map tbody tr")
+        expect(weeks).to_have_count(2, timeout=PATIENCE_MS)
+        assert weeks.locator("th").all_inner_texts() == ["11-06", "11-13"]
+        days = weeks.evaluate_all("all => all.map(r => [...r.cells].slice(1).map(c => c.title))")
+        assert days == [
+            ["no figure"] * 6 + ["0.0"],
+            ["100.0", "200.0", "300.0", *["no figure"] * 4],
+        ]
 
 
 def test_events_that_end_are_said_and_found_again(browser: Browser, console: str) -> None:
