@@ -12,9 +12,11 @@ from agent.config import AgentConfig, parse_config
 from agent.curator.journal import CuratorJournal
 from agent.curator.mode import CuratorMode
 from agent.curator.outbox import ReleasedValue, SeriesRow
+from agent.curator.running_file import ENDING
 from agent.state.core import DeviceCore
 from agent.state.device import Device
 from agent.state.journal import Journal
+from agent.state.place import running_path
 from edge_ldp.continual import CuratorState, parse_state
 from edge_ldp.protocol.released import ReleasedFrame, decode_released
 from tests.agent.samples import SLOT_S, StillClock, config_text
@@ -91,7 +93,8 @@ class Bench:
         self.config = curator_config(self.state, self.curator, **self.changes)
         self.journal = Journal(self.state)
         core = DeviceCore(self.config, self.journal, self.clock, self.entropy)
-        self.curated = CuratorJournal(self.journal)
+        place = running_path(self.state, ENDING, self.config.device.keep or "disk")
+        self.curated = CuratorJournal(self.journal, place)
         self.device = Device(core, CuratorMode(core, self.curated))
         self.device.trust_clock()
 
@@ -99,9 +102,14 @@ class Bench:
         self.journal.close()
         self.start(curator)
 
-    def push(self, value: int | None, *, slots: int = 1, online: bool = False) -> None:
-        """Let slots pass and close the last of them with a value."""
-        self.clock.pass_s(slots * SLOT_S)
+    def push(self, *values: int | None, slots: int = 1, online: bool = False) -> None:
+        """For each value let slots pass, and close the last of them with it."""
+        for value in values:
+            self.clock.pass_s(slots * SLOT_S)
+            self.close(value, online=online)
+
+    def close(self, value: int | None, *, online: bool = False) -> None:
+        """Close the slot that is just over."""
         values = (value,) * len(self.config.streams)
         self.device.close_slot(SlotValues(self.device.slot - 1, values), online=online)
         self.device.flush(online=online)

@@ -191,8 +191,7 @@ def test_values_outside_the_range_are_cut_and_released_like_any_other(tmp_path: 
 
 def test_the_account_adds_up_what_every_series_spent(tmp_path: Path) -> None:
     bench = Bench(tmp_path / "s.db", QUANTILE)
-    for _ in range(12 + 10):
-        bench.push(100)
+    bench.push(*[100] * (12 + 10))
     facts = spending_view(bench.curated.series())
     (series,) = facts["series"]
     assert (series["choices"], series["chunks"], series["released"]) == (1, 2, 10)
@@ -215,8 +214,7 @@ def test_sequential_renewal_is_charged_on_top(tmp_path: Path) -> None:
         'renew_chunks = 1\nrenewal = "sequential"\n'
     )
     bench = Bench(tmp_path / "s.db", table)
-    for _ in range(8 + 16):
-        bench.push(100)
+    bench.push(*[100] * (8 + 16))
     (series,) = spending_view(bench.curated.series())["series"]
     assert series["choices"] == 3
     assert series["epsilon_per_reading"] == 1

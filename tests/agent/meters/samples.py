@@ -1,10 +1,14 @@
 """Captured telegrams (cases/dsmr/ATTRIBUTION.md) and telegrams made for one test."""
 
+import asyncio
 from pathlib import Path
+from typing import Any
 
 from agent.meters.crc import crc16_arc
 from agent.meters.dsmr import P1Meter
 from agent.meters.reading import Discarded, Telegram
+from agent.ports.meters import hear, make_meter
+from agent.ports.port import Port
 
 CAPTURES = Path(__file__).parent / "cases" / "dsmr"
 EVERY_CAPTURE = Path(__file__).parents[4] / "shared" / "data" / "meters"
@@ -37,6 +41,15 @@ def values(event: Telegram | Discarded) -> dict[str, int]:
     """Return the readings of what must be a telegram."""
     assert isinstance(event, Telegram)
     return {reading.quantity: reading.value for reading in event.readings}
+
+
+async def heard(port: Port, table: Any, count: int = 1) -> list[Telegram]:
+    """Return so many telegrams of a meter's port."""
+    meter, found = make_meter(table), list[Telegram]()
+    async with asyncio.timeout(300):
+        while len(found) < count:
+            found += [e for e in (await hear(port, meter))[1] if isinstance(e, Telegram)]
+    return found
 
 
 def reasons(found: list[Telegram | Discarded]) -> list[str]:

@@ -21,7 +21,7 @@ from agent.meters.section import MeterTable
 from agent.ports.meters import GROUP, ask, make_meter
 from agent.ports.open_port import open_port
 from firmware_stubs.meters import PtyPort, modbus
-from tests.agent.meters.samples import values
+from tests.agent.meters.samples import heard, values
 from tests.processes import run_told
 
 PLUG_IN = """
@@ -100,12 +100,9 @@ def test_a_protocol_imports_its_own_parser_and_no_other(protocol: str) -> None:
 @pytest.mark.integration
 async def test_a_meter_is_asked_and_its_answer_read(pty: PtyPort) -> None:
     serving = asyncio.create_task(modbus.serve(pty, lambda: (-378, 1000, 2000)))
-    meter = asking(200)
-    found: list[Telegram] = []
-    with closing(await open_port(str(pty.link), 9600, parity="N", data_bits=8)) as port:
-        async with asyncio.timeout(300):
-            while len(found) < 2:
-                found += [e for e in (await ask(port, meter))[1] if isinstance(e, Telegram)]
+    table = MeterTable(port=str(pty.link), protocol="modbus", poll_ms=200)
+    with closing(await open_port(table.port, 9600, parity="N", data_bits=8)) as port:
+        found = await heard(port, table, 2)
     serving.cancel()
     shown = {"power": 0, "power_export": 378, "energy_import": 1000, "energy_export": 2000}
     assert [values(event) for event in found] == [shown, shown]

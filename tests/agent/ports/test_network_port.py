@@ -11,8 +11,6 @@ import pytest
 
 from agent.config import parse_meter
 from agent.errors import PortError
-from agent.meters.reading import Asker, Telegram
-from agent.ports.meters import ask, hear, make_meter
 from agent.ports.open_port import open_port, retry_s
 from agent.ports.port import GONE, NO_CONNECTION, PASSING, QUIET, Port
 from firmware_stubs.meters import PtyPort
@@ -20,7 +18,7 @@ from firmware_stubs.meters.readout import readout_telegram, serve_readout
 from firmware_stubs.meters.tcp_port import TcpPort
 from firmware_stubs.meters.telegram import p1_telegram
 from tests.agent.adapters import pyserial_server, ser2net
-from tests.agent.meters.samples import values
+from tests.agent.meters.samples import heard, values
 from tests.agent.running.test_feed import Bench, make
 from tests.integration.agent_bench import until
 from tests.integration.conftest import free_port
@@ -63,10 +61,10 @@ async def test_bytes_pass_both_ways_and_silence_is_told(bridge: TcpPort) -> None
         assert await bridge.write(every)
         assert await collect(port, len(every)) == every
         assert port.write(every[:512])
-        heard = b""
-        while len(heard) < 512:
-            heard += await bridge.read()
-        assert heard == every[:512]
+        got = b""
+        while len(got) < 512:
+            got += await bridge.read()
+        assert got == every[:512]
         assert await bridge.write(every[:1])
         async with asyncio.timeout(300):
             while (data := await port.read(1e-14)) is None:  # looks, and lets others run
@@ -201,11 +199,11 @@ async def _pass(number: int, pty: PtyPort, sent: bytes) -> None:
         assert await collect(port, len(sent)) == sent
         port.set_baud(2400)
         assert port.write(b"\xff\x00ask")
-        heard = b""
+        got = b""
         async with asyncio.timeout(300):
-            while len(heard) < 5:
-                heard += await pty.read()
-        assert heard == b"\xff\x00ask"
+            while len(got) < 5:
+                got += await pty.read()
+        assert got == b"\xff\x00ask"
         await pty.write(b"again")  # the answer to the new speed has come by then
         assert await collect(port, 5) == b"again"
 
@@ -216,19 +214,14 @@ async def test_a_meter_that_changes_its_speed_is_asked_through_rfc2217(pty: PtyP
             f'port = "rfc2217://127.0.0.1:{number}"\nprotocol = "iec62056-21"\nmode = "request"',
             "x",
         )
-        meter = make_meter(table)
-        assert isinstance(meter, Asker)
         serving = asyncio.create_task(serve_readout(pty, lambda: 378))
         baud, data_bits, parity = table.line
         opened = await open_port(table.port, baud, parity="N", data_bits=8)
         assert (data_bits, parity) == (7, "E")  # which a pseudo-terminal does not have
-        found: list[Telegram] = []
         with closing(opened) as port:
-            async with asyncio.timeout(300):
-                while not found:
-                    found = [e for e in (await ask(port, meter))[1] if isinstance(e, Telegram)]
+            (found,) = await heard(port, table)
         serving.cancel()
-        assert values(found[0])["power"] == 378
+        assert values(found)["power"] == 378
         assert line.baudrate == 9600
 
 
@@ -297,12 +290,9 @@ async def test_SER_35_a_line_of_seven_bits_is_read_through_a_bridge_of_eight(
     opened = await open_port(bridge.name, baud, parity=parity, data_bits=data_bits)
     with closing(opened) as port:
         await bridge.wait_for_reader()
-        meter, found = make_meter(table), list[Telegram]()
-        async with asyncio.timeout(300):
-            while not found:
-                await bridge.write(sent)
-                found += [e for e in (await hear(port, meter))[1] if isinstance(e, Telegram)]
-    assert values(found[0])["power"] == 378
+        await bridge.write(sent)
+        (found,) = await heard(port, table)
+    assert values(found)["power"] == 378
 
 
 async def test_a_meter_that_keeps_its_speed_is_asked_through_a_plain_bridge(
@@ -314,20 +304,6 @@ async def test_a_meter_that_keeps_its_speed_is_asked_through_a_plain_bridge(
     serving = asyncio.create_task(serve_readout(bridge, lambda: 378, reaction_s=0.02))
     opened = await open_port(bridge.name, baud, parity=parity, data_bits=data_bits)
     with closing(opened) as port:
-        meter, found = make_meter(table), list[Telegram]()
-        async with asyncio.timeout(300):
-            while not found:
-                found += [e for e in (await hear(port, meter))[1] if isinstance(e, Telegram)]
+        (found,) = await heard(port, table)
     serving.cancel()
-    assert values(found[0])["power"] == 378
-
-
-async def test_an_asked_meter_hears_through_a_plain_bridge(bridge: TcpPort) -> None:
-    """`hear` reads, whatever the port is."""
-    meter = make_meter(parse_meter(f'port = "{bridge.name}"', "x"))
-    with closing(await open_port(bridge.name, 115_200)) as port:
-        await bridge.wait_for_reader()
-        await bridge.write(TELEGRAM)
-        data, events = await hear(port, meter)
-        assert data == TELEGRAM
-        assert values(events[0])["power"] == 378
+    assert values(found)["power"] == 378

@@ -21,6 +21,7 @@ from agent.ports.meters import hear, make_meter
 from agent.ports.open_port import open_meter
 from agent.ports.payload import MOST_BYTES, line_of
 from firmware_stubs.meters import p1_telegram
+from tests.agent.meters.samples import heard
 from tests.agent.ports.page_server import page_server
 from tests.integration.certificates import Authority
 
@@ -36,13 +37,8 @@ def table_of(port: str, *lines: str) -> Any:
 
 async def telegrams(table: Any, count: int) -> list[Telegram]:
     """Return so many telegrams of a port that is opened now."""
-    found: list[Telegram] = []
-    meter = make_meter(table)
-    async with asyncio.timeout(300):
-        with closing(await open_meter(table)) as port:
-            while len(found) < count:
-                found += [e for e in (await hear(port, meter))[1] if isinstance(e, Telegram)]
-    return found
+    with closing(await open_meter(table)) as port:
+        return await heard(port, table, count)
 
 
 async def refusal(table: Any) -> str:

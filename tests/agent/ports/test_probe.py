@@ -2,9 +2,10 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import closing
 from itertools import count, cycle
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +14,6 @@ from agent.config import parse_meter
 from agent.meters.dsmr import P1Meter
 from agent.meters.protocols import PROTOCOLS as KNOWN
 from agent.meters.protocols import Line
-from agent.meters.reading import Discarded, Meter, Telegram
 from agent.ports.findings import (
     TELEGRAMS,
     Found,
@@ -23,7 +23,6 @@ from agent.ports.findings import (
     text_names,
     toml_lines,
 )
-from agent.ports.meters import hear, make_meter
 from agent.ports.open_port import open_port
 from agent.ports.port import LINE_REFUSED
 from agent.ports.probe import LISTENED, probe
@@ -33,7 +32,7 @@ from firmware_stubs.meters.lines import json_line
 from firmware_stubs.meters.meter_command import PROTOCOLS
 from firmware_stubs.meters.readout import serve_readout
 from firmware_stubs.meters.tcp_port import TcpPort
-from tests.agent.meters.samples import sealed, values
+from tests.agent.meters.samples import heard, sealed, values
 from tests.agent.paced import paced
 
 pytestmark = pytest.mark.integration
@@ -61,6 +60,19 @@ async def speak(port: PtyPort | TcpPort, protocol: str, baud: int | None) -> Non
         await asyncio.sleep(0.05)
 
 
+async def probed(
+    name: str | Path, sending: Coroutine[Any, Any, Any], **options: Any
+) -> tuple[Found | None, list[Tried], list[str]]:
+    """Return what is found of a meter that sends so, what was tried, and what was said."""
+    said: list[str] = []
+    speaking = asyncio.create_task(sending)
+    try:
+        outcome, tried = await probe(str(name), said.append, **{"seconds": SECONDS, **options})
+    finally:
+        speaking.cancel()
+    return outcome, tried, said
+
+
 SPEAKERS = [
     ("dsmr", 115_200, {"protocol": "dsmr"}, "power"),
     ("sml", 9600, {"protocol": "sml"}, "power"),
@@ -74,10 +86,7 @@ SPEAKERS = [
 async def test_SER_07_a_meter_that_speaks_is_found_at_its_speed(
     pty: PtyPort, name: str, baud: int, keys: dict[str, str], quantity: str
 ) -> None:
-    said: list[str] = []
-    speaking = asyncio.create_task(speak(pty, name, baud))
-    outcome, tried = await asyncio.wait_for(probe(str(pty.link), said.append, seconds=SECONDS), 60)
-    speaking.cancel()
+    outcome, tried, said = await probed(pty.link, speak(pty, name, baud))
     assert outcome is not None
     assert (outcome.keys, (outcome.line or Line(0)).baud) == (keys, baud)
     assert quantity in outcome.quantities
@@ -92,9 +101,7 @@ async def test_SER_07_a_meter_that_speaks_is_found_at_its_speed(
 
 
 async def test_lines_of_text_are_found_by_their_names_and_no_number_is_shown(pty: PtyPort) -> None:
-    speaking = asyncio.create_task(speak(pty, "lines", 9600))
-    outcome, _ = await probe(str(pty.link), lambda _: None, seconds=SECONDS)
-    speaking.cancel()
+    outcome, *_ = await probed(pty.link, speak(pty, "lines", 9600))
     assert outcome is not None
     assert "names power, export, import_kwh, export_kwh" in outcome.note
     assert (outcome.keys, (outcome.line or Line(0)).baud) == ({"protocol": "lines"}, 9600)
@@ -128,11 +135,9 @@ async def test_SER_27_a_silent_line_is_asked_and_models_are_told_apart(
     assert (outcome.keys["protocol"], outcome.keys["model"]) == ("modbus", model)
     table = parse_meter("\n".join([f'port = "{pty.link}"', *toml_lines("x", outcome)[2:]]), "x")
     with closing(await open_port(table.port, 9600, parity="N", data_bits=8)) as port:
-        meter, events = make_meter(table), list[Telegram | Discarded]()
-        while not events:
-            events += (await hear(port, meter))[1]
+        (telegram,) = await heard(port, table)
     serving.cancel()
-    assert values(events[0])["power"] == MARKER
+    assert values(telegram)["power"] == MARKER
     assert [one.received_bytes for one in tried] == [0]
     assert tried[0].text() == "115200 baud, 8 data bits, no parity: nothing came"
 
@@ -154,8 +159,7 @@ POWER = sealed("0-0:96.1.1(4530303939)", "1-0:1.7.0(00.378*kW)")
 def test_a_quantity_is_missing_only_after_as_many_telegrams_as_check_live_hears(
     sent: list[bytes], wanted: set[str], told: tuple[int, set[str]]
 ) -> None:
-    meters: list[tuple[dict[str, Any], Meter]] = [({"protocol": "dsmr"}, P1Meter())]
-    listener = LineListener(LISTENED[0], meters, wanted)
+    listener = LineListener(LISTENED[0], [({"protocol": "dsmr"}, P1Meter())], wanted)
     heard = 0
     found: Found | Tried | None = None
     while found is None and heard < len(sent):
@@ -169,18 +173,14 @@ def test_a_quantity_is_missing_only_after_as_many_telegrams_as_check_live_hears(
 async def test_a_meter_that_tells_power_in_every_other_telegram_is_heard_to_it(
     pty: PtyPort,
 ) -> None:
-    said: list[str] = []
-
-    async def speaking() -> None:
+    async def alternating() -> None:
         for telegram in cycle([ENERGY, POWER]):
             await pty.wait_for_reader()
             await pty.write(telegram)
             await asyncio.sleep(0.3)
 
-    task = asyncio.create_task(speaking())
     wanted = {"power", "energy_import"}
-    outcome, _ = await probe(str(pty.link), said.append, seconds=SECONDS, wanted=wanted)
-    task.cancel()
+    outcome, _, said = await probed(pty.link, alternating(), wanted=wanted)
     assert outcome is not None
     assert set(outcome.quantities) == wanted
     assert [line for line in said if "came without" in line] in (
@@ -190,10 +190,8 @@ async def test_a_meter_that_tells_power_in_every_other_telegram_is_heard_to_it(
 
 
 async def test_SER_33_a_meter_that_answers_all_with_0_is_not_guessed(pty: PtyPort) -> None:
-    serving = asyncio.create_task(modbus.serve(pty, lambda: (0, 0, 0), model="sdm72"))
-    said: list[str] = []
-    outcome, _ = await probe(str(pty.link), said.append, seconds=0.2)
-    serving.cancel()
+    serving = modbus.serve(pty, lambda: (0, 0, 0), model="sdm72")
+    outcome, _, said = await probed(pty.link, serving, seconds=0.2)
     assert outcome is None
     assert any("a Modbus meter answers" in one and "let it measure first" in one for one in said)
 
@@ -204,11 +202,8 @@ async def test_a_modbus_meter_in_the_network_is_found_over_tcp_and_behind_a_plai
 ) -> None:
     bridge = TcpPort()
     await bridge.plug()
-    serving = asyncio.create_task(
-        modbus.serve(bridge, lambda: (MARKER, MARKER, 0), model="sdm630", is_tcp=is_tcp)
-    )
-    outcome, _ = await probe(bridge.name, lambda _: None, seconds=0.2)
-    serving.cancel()
+    serving = modbus.serve(bridge, lambda: (MARKER, MARKER, 0), model="sdm630", is_tcp=is_tcp)
+    outcome, *_ = await probed(bridge.name, serving, seconds=0.2)
     bridge.unplug()
     assert outcome is not None
     assert outcome.keys["model"] == "sdm630"
@@ -233,18 +228,14 @@ async def test_of_each_question_to_a_silent_line_it_says_how_long_an_answer_may_
 
 @pytest.mark.slow
 async def test_a_meter_that_must_be_woken_is_asked_last(pty: PtyPort) -> None:
-    serving = asyncio.create_task(serve_readout(pty, lambda: MARKER))
-    outcome, _ = await probe(str(pty.link), lambda _: None, seconds=SECONDS)
-    serving.cancel()
+    outcome, *_ = await probed(pty.link, serve_readout(pty, lambda: MARKER))
     assert outcome is not None
     assert outcome.keys == {"protocol": "iec62056-21", "mode": "request"}
     assert parse_meter("\n".join(toml_lines("/dev/x", outcome)[1:]), "x").mode == "request"
 
 
 async def test_bytes_that_nobody_knows_are_told_for_each_speed(pty: PtyPort) -> None:
-    speaking = asyncio.create_task(speak(pty, "dsmr", 110))
-    outcome, tried = await probe(str(pty.link), lambda _: None, seconds=0.5)
-    speaking.cancel()
+    outcome, tried, _ = await probed(pty.link, speak(pty, "dsmr", 110), seconds=0.5)
     assert outcome is None
     assert {one.line for one in tried} == set(LISTENED)
     assert "bytes and no telegram (noise)" in tried[0].text()
@@ -252,9 +243,7 @@ async def test_bytes_that_nobody_knows_are_told_for_each_speed(pty: PtyPort) -> 
 
 @pytest.mark.parametrize("name", ["hdlc", "p1-encrypted"])
 async def test_SER_34_a_format_that_is_not_read_is_named_at_once(pty: PtyPort, name: str) -> None:
-    speaking = asyncio.create_task(speak(pty, name, None))
-    outcome, tried = await probe(str(pty.link), lambda _: None, seconds=SECONDS)
-    speaking.cancel()
+    outcome, tried, _ = await probed(pty.link, speak(pty, name, None))
     assert outcome is None
     assert "which is not read here" in tried[-1].text()
     assert as_facts("p", outcome, tried)["tried"][-1]["reason"] in ("hdlc", "ciphered")
@@ -269,9 +258,7 @@ async def test_SER_30_a_telegram_that_a_checksum_proves_and_no_parser_knows_is_n
             await pty.write(sealed(f"1-0:1.7.0({MARKER},1*kW)", "0-0:96.1.1(4530)"))
             await asyncio.sleep(0.05)
 
-    speaking = asyncio.create_task(speak_oddly())
-    outcome, tried = await probe(str(pty.link), lambda _: None, seconds=SECONDS)
-    speaking.cancel()
+    outcome, tried, _ = await probed(pty.link, speak_oddly())
     assert (outcome, len(tried)) == (None, 1)
     assert "dsmr: whole telegrams come, but their line 1-0:1.7.0" in tried[0].text()
     assert str(MARKER) not in tried[0].text()
@@ -280,12 +267,8 @@ async def test_SER_30_a_telegram_that_a_checksum_proves_and_no_parser_knows_is_n
 async def test_behind_a_plain_bridge_there_is_one_speed_only() -> None:
     bridge = TcpPort()
     await bridge.plug()
-    speaking = asyncio.create_task(speak(bridge, "sml", None))
-    outcome, _ = await probe(bridge.name, lambda _: None, seconds=2)
-    speaking.cancel()
-    speaking = asyncio.create_task(speak(bridge, "sml", 110))
-    nothing, tried = await probe(bridge.name, lambda _: None, seconds=SECONDS)
-    speaking.cancel()
+    outcome, *_ = await probed(bridge.name, speak(bridge, "sml", None), seconds=2)
+    nothing, tried, _ = await probed(bridge.name, speak(bridge, "sml", 110))
     bridge.unplug()
     assert outcome is not None
     assert outcome.keys == {"protocol": "sml"}

@@ -24,13 +24,14 @@ from agent.meters.port_names import source_of
 from agent.meters.products import PRODUCTS, Product, product_of
 from agent.meters.reading import Telegram
 from agent.ports.findings import Found, toml_lines
-from agent.ports.meters import hear, make_meter
+from agent.ports.meters import make_meter
 from agent.ports.open_port import open_meter
 from agent.ports.payload import line_of
 from agent.ports.probe import probe
 from firmware_stubs.meters.products import TWINS
 from firmware_stubs.meters.telegram import p1_telegram
 from firmware_stubs.meters.twin import PageTwin, TopicTwin
+from tests.agent.meters.samples import heard
 from tests.agent.samples import make_plan
 from tests.edge_ldp.laws import draw_from
 from tests.integration.certificates import Authority
@@ -113,15 +114,6 @@ async def twin_at(
         made.unplug()
 
 
-async def first_shown(opened: Any, table: Any) -> dict[str, int]:
-    meter = make_meter(table)
-    async with asyncio.timeout(300):
-        while True:
-            for event in (await hear(opened, meter))[1]:
-                if isinstance(event, Telegram):
-                    return dict(event.shown)
-
-
 @pytest.mark.integration
 @pytest.mark.parametrize("name", TWINS)
 async def test_SER_37_SER_41_a_product_is_known_by_what_it_says_and_gives_its_readings(
@@ -144,13 +136,13 @@ async def test_SER_37_SER_41_a_product_is_known_by_what_it_says_and_gives_its_re
         lines = [*toml_lines(twin.name, outcome)[1:], *access]
         table = parse_meter("\n".join(lines), "agent.toml")
         with closing(await open_meter(table)) as opened:
-            shown = await first_shown(opened, table)
+            (told,) = await heard(opened, table)
         speaking.cancel()
     assert "baud" not in " ".join([*said, outcome.text(), *lines])
     assert str(VALUES[0][0]) not in re.findall(r"\d+", outcome.text())  # nor in part of a port
+    shown = dict(told.shown)
     assert shown.get("power_net", shown.get("power")) == VALUES[0][0]
-    due = {one[1] for one in product(name).words}
-    assert due <= shown.keys()
+    assert {one[1] for one in product(name).words} <= shown.keys()
 
 
 def product(name: str) -> Product:

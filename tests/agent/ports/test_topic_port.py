@@ -11,14 +11,13 @@ import pytest
 
 from agent.config import parse_meter
 from agent.errors import PortError
-from agent.meters.reading import Telegram
 from agent.ports import topic_port
-from agent.ports.meters import hear, make_meter
 from agent.ports.open_port import open_meter, open_port, retry_s
 from agent.ports.payload import MOST_BYTES
 from agent.ports.port import Port
 from edge_ldp.service.mqtt import Broker, Link, open_link
 from firmware_stubs.meters import p1_telegram
+from tests.agent.meters.samples import heard
 from tests.integration.conftest import OPEN, RealBroker, broker, make_broker
 from tests.integration.mqtt5 import Scripted, message
 
@@ -49,13 +48,7 @@ async def publisher(broker: RealBroker) -> AsyncIterator[Link]:
 
 
 async def powers(port: Port, table: Any, count: int) -> list[int]:
-    """Return the power of so many telegrams; half a minute of silence would be a failure."""
-    meter, found = make_meter(table), list[int]()
-    async with asyncio.timeout(300):
-        while len(found) < count:
-            events = (await hear(port, meter))[1]
-            found += [e.shown["power"] for e in events if isinstance(e, Telegram)]
-    return found
+    return [one.shown["power"] for one in await heard(port, table, count)]
 
 
 async def test_SER_41_messages_are_telegrams_and_what_was_kept_is_none(broker: RealBroker) -> None:

@@ -40,6 +40,12 @@ class Home:
         self.journal.close()
         self.begin()
 
+    def file(self) -> str:
+        """Return the path of its configuration, as its owner has it."""
+        path = self.state.with_name("agent.toml")
+        path.write_text(config_text(self.state, plans="", window=(8, 97)))
+        return str(path)
+
     def offer(self, plan: Plan) -> str | None:
         return self.device.accept_plan("power", plan.to_json())
 
@@ -215,10 +221,9 @@ def test_the_log_is_bounded(home: Home) -> None:
 
 
 def test_a_device_that_took_a_plan_at_the_top_is_repaired_without_its_ledger_PLN_15(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    home: Home, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """As an earlier version would have: a stored plan of epoch 2**32 − 1 mutes the stream."""
-    home = Home(tmp_path)
     top = make_plan((1 << 32) - 1)
     assert home.offer(make_plan(1)) is None
     home.journal.save_plan(StoredPlan("power", top.epoch, top.to_json()))
@@ -226,9 +231,7 @@ def test_a_device_that_took_a_plan_at_the_top_is_repaired_without_its_ledger_PLN
     assert home.offer(make_plan(2, theta=1500)) == "epoch"
     ledger = home.journal.ledger()
     home.journal.close()
-    config = tmp_path / "agent.toml"
-    config.write_text(config_text(home.state, plans="", window=(8, 97)))
-    command = ["plans", "forget", "-c", str(config), "--stream"]
+    command = ["plans", "forget", "-c", home.file(), "--stream"]
     assert main([*command, "gas"]) == 2
     assert main([*command, "power"]) == 0
     assert "forgotten: by its owner" in capsys.readouterr().out
@@ -237,9 +240,8 @@ def test_a_device_that_took_a_plan_at_the_top_is_repaired_without_its_ledger_PLN
     assert home.offer(make_plan(2, theta=1500)) is None
 
 
-def test_a_plan_an_hour_at_the_top_leaves_room_for_the_next_PLN_15(tmp_path: Path) -> None:
+def test_a_plan_an_hour_at_the_top_leaves_room_for_the_next_PLN_15(home: Home) -> None:
     """Each as far ahead as is believed, fifty hours long: the hour after has room again."""
-    home = Home(tmp_path)
     for _ in range(50):
         epoch = 1024 + int(home.clock.now()) // 3600
         assert home.offer(make_plan(epoch)) is None
@@ -249,33 +251,27 @@ def test_a_plan_an_hour_at_the_top_leaves_room_for_the_next_PLN_15(tmp_path: Pat
 
 
 def test_the_owner_reads_what_plans_may_ask_and_what_came(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    home: Home, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    home = Home(tmp_path)
     home.offer(make_plan(1))
     home.offer(make_plan(1, theta=41))
     home.offer(make_plan(2, theta=41))
     home.journal.close()
-    config = tmp_path / "agent.toml"
-    config.write_text(config_text(home.state, plans="", window=(8, 97)))
-    assert main(["plans", "-c", str(config)]) == 0
+    assert main(["plans", "-c", home.file()]) == 0
     text = capsys.readouterr().out
     assert "power: plans may ask: θ from 250 to 4,000 W" in text
     assert "power, epoch 1  in force: hybrid up to 1000 W, 50% surveys of 0 to 4000 W" in text
     assert "power  refused, narrow: θ 41: at least 250" in text
-    assert main(["plans", "-c", str(config), "--json"]) == 0
+    assert main(["plans", "-c", home.file(), "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["plans"]
     assert [row["code"] for row in rows] == ["accepted", "epoch", "narrow"]
 
 
 def test_the_plans_in_force_are_exported_as_certify_takes_them_PRV_23(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    home: Home, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    home = Home(tmp_path)
     home.journal.close()
-    config = tmp_path / "agent.toml"
-    config.write_text(config_text(home.state, plans="", window=(8, 97)))
-    command = ["plans", "export", "-c", str(config), "--to", str(tmp_path)]
+    command = ["plans", "export", "-c", home.file(), "--to", str(tmp_path)]
     assert main(command) == 0
     assert capsys.readouterr().out == "No plan is in force.\n"
     home.begin()

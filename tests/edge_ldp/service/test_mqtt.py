@@ -1,6 +1,7 @@
 """The link against real brokers: what arrives, what is refused, and how a loss is told."""
 
 import asyncio
+import re
 import socket
 import subprocess
 import sys
@@ -92,15 +93,6 @@ async def test_what_is_published_arrives_bit_for_bit(link: Link) -> None:
     assert not any(message.retain for message in got)
 
 
-async def test_many_publishes_at_once_are_all_acknowledged(link: Link) -> None:
-    await link.subscribe(["t"])
-    async with asyncio.TaskGroup() as tasks:
-        for number in range(500):
-            tasks.create_task(link.publish("t", b"%d" % number))
-    got = [await asyncio.wait_for(link.receive(), 60) for _ in range(500)]
-    assert sorted(int(message.payload) for message in got) == list(range(500))
-
-
 async def test_a_retained_message_waits_for_whoever_comes_later(
     link: Link, broker: RealBroker
 ) -> None:
@@ -137,7 +129,8 @@ async def test_a_cancelled_receive_loses_no_message(link: Link) -> None:
 
 async def test_what_is_larger_than_any_message_never_fills_our_memory(broker: RealBroker) -> None:
     """An MQTT 5 broker keeps it to itself; the older protocol cannot say so."""
-    link = await open_link(broker_at(broker.port, protocol="5"))
+    link = await open_link(broker_at(broker.port, protocol="auto"))
+    assert link.protocol == "5"
     await link.subscribe(["t"])
     await link.publish("t", b"x" * MAX_PACKET_BYTES)
     await link.publish("t", b"y" * (MAX_PACKET_BYTES // 2))
@@ -164,7 +157,7 @@ async def test_a_slow_reader_holds_the_broker_back_and_loses_nothing_AGG_15(
     broker = make_broker(OPEN)
     slow = await open_link(broker_at(broker.port, "slow", protocol=protocol))
     await slow.subscribe(["t"])
-    fast = await open_link(broker_at(broker.port, "fast"))
+    fast = await open_link(broker_at(broker.port, "fast", protocol=protocol))
     total = 2 * INBOX_LIMIT
     for start in range(0, total, 500):
         async with asyncio.TaskGroup() as tasks:
@@ -353,16 +346,17 @@ async def test_nobody_listening_is_told_at_once() -> None:
     assert "Connection refused" in lost.value.reason
 
 
-@pytest.mark.parametrize("host", ["mqtt..example", ".local", "a" * 64 + ".example"])
-async def test_what_can_be_no_name_is_told_NET_20(host: str) -> None:
-    with pytest.raises(LinkLostError, match="no host can have this name"):
-        await open_link(Broker(host, 1883, "c1"))
-
-
-async def test_a_name_that_does_not_resolve_is_told_NET_20() -> None:
+@pytest.mark.parametrize(
+    ("host", "reason"),
+    [
+        *((name, "no host can have this name") for name in ("mqtt..b", ".local", "a" * 64 + ".b")),
+        ("no-such-host.invalid", "."),
+    ],
+)
+async def test_a_name_that_does_not_resolve_is_told_NET_20(host: str, reason: str) -> None:
     with pytest.raises(LinkLostError) as lost:
-        await open_link(Broker(host="no-such-host.invalid", port=1883, client_id="c"))
-    assert lost.value.reason
+        await open_link(Broker(host, 1883, "c1"))
+    assert re.search(reason, lost.value.reason)
 
 
 @pytest.fixture
@@ -518,9 +512,3 @@ async def test_a_broker_that_swallows_mqtt_5_is_spoken_to_in_3_1_1_NET_28(
         assert (await asyncio.wait_for(link.receive(), 60)).payload == b"x"
         await link.close()
         await asyncio.wait(served)
-
-
-async def test_a_broker_with_mqtt_5_is_spoken_to_in_5(broker: RealBroker) -> None:
-    link = await open_link(broker_at(broker.port, protocol="auto"))
-    assert link.protocol == "5"
-    await link.close()
