@@ -13,7 +13,6 @@ from tests.agent.summed import in_memory
 
 @pytest.fixture
 def pty(tmp_path: Path) -> Iterator[PtyPort]:
-    """Give a meter's port that is plugged in."""
     port = PtyPort(tmp_path / "meter")
     port.plug()
     yield port
@@ -38,6 +37,5 @@ def closed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 def runtime() -> Iterator[Path]:
-    """Give a service's directory in memory."""
     with in_memory() as place:
         yield place

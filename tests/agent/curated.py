@@ -46,12 +46,10 @@ def curator_text(state: Path, curator: str = FIXED, **changes: Any) -> str:
 
 
 def curator_config(state: Path, curator: str = FIXED, **changes: Any) -> AgentConfig:
-    """Return the configuration that `curator_text` writes."""
     return parse_config(curator_text(state, curator, **changes), "agent.toml")
 
 
 def key_of(row: SeriesRow) -> bytes | None:
-    """Return the key of a series' running chunk."""
     chunk = parse_state(row.secret).chunk if row.secret else None
     return None if chunk is None else chunk.key
 
@@ -109,19 +107,16 @@ class Bench:
             self.close(value, online=online)
 
     def close(self, value: int | None, *, online: bool = False) -> None:
-        """Close the slot that is just over."""
         values = (value,) * len(self.config.streams)
         self.device.close_slot(SlotValues(self.device.slot - 1, values), online=online)
         self.device.flush(online=online)
 
     @property
     def keys(self) -> list[Key]:
-        """The batches kept, oldest first."""
         return self.journal.keys()
 
     @property
     def frames(self) -> list[ReleasedFrame]:
-        """Every batch kept, oldest first."""
         payloads = [self.device.payload(key) for key in self.keys]
         return [decode_released(payload) for payload in payloads if payload]
 

@@ -17,11 +17,9 @@ class PacedClock:
         self._now_s = 0.0
 
     def time(self) -> float:
-        """Return it in seconds, in a loop's place."""
         return self._now_s
 
     async def run(self) -> None:
-        """Go on for ever."""
         while True:
             await asyncio.sleep(TICK_S)
             self._now_s += TICK_S

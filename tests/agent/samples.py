@@ -109,7 +109,6 @@ slots = {slots}
 
 
 def make_config(state: Path, **changes: Any) -> AgentConfig:
-    """Return the configuration that `config_text` writes."""
     return parse_config(config_text(state, **changes), "agent.toml")
 
 
@@ -159,7 +158,6 @@ def numbered(*streams: int, following: int = 1, series: int = SERIES) -> dict[in
 
 
 def begun(*streams: int, base: int = 0, series: int = SERIES) -> list[BatchSeries]:
-    """Return series that begin."""
     return [BatchSeries(stream, base, series, SLOT_S, base) for stream in streams]
 
 
@@ -171,15 +169,12 @@ class StillClock(Clock):
         object.__setattr__(self, "times", [now_s, since_boot_s])  # the base class is frozen
 
     def now(self) -> float:
-        """Return the wall time."""
         return self._times()[0]
 
     def monotonic(self) -> float:
-        """Return the monotonic time."""
         return self._times()[1]
 
     def since_boot(self) -> float:
-        """Return the monotonic time."""
         return self._times()[1]
 
     def reboot(self, off_s: float = 0.0) -> None:
@@ -187,7 +182,6 @@ class StillClock(Clock):
         self._times()[:] = [self._times()[0] + off_s, 10.0]
 
     def pass_s(self, seconds: float) -> None:
-        """Let time pass."""
         for at in range(2):
             self._times()[at] += seconds
 

@@ -116,7 +116,6 @@ class SumsBench:
         self.start()
 
     def pass_slots(self, slots: int) -> None:
-        """Let slots pass in which nothing is heard."""
         self.clock.pass_s(slots * SLOT_S)
 
     def push(self, *values: int | None) -> None:
@@ -132,12 +131,10 @@ class SumsBench:
         self.device.close_slot(SlotValues(self.device.slot - 1, each), online=True)
 
     def day(self, value: int = 500) -> None:
-        """Push a day of 96 slots with the same value."""
         self.push(*[value] * DAY)
 
     @property
     def sums(self) -> SumsJournal:
-        """What the running sums keep."""
         place = running_path(self.state, SUMS_ENDING, self.config.device.keep or "run")
         return SumsJournal(self.journal, RunningFile(place))
 
@@ -148,7 +145,6 @@ class SumsBench:
 
     @property
     def frames(self) -> list[SumsFrame]:
-        """Every release that is kept, oldest first."""
         kept = self.journal.keys()
         payloads = [self.device.payload(key) for key in kept if key.stream >= FIRST_SUMS_KEY]
         return [decode_sums(payload) for payload in payloads if payload]

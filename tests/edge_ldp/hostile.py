@@ -45,7 +45,6 @@ RATIO = floor_ratio(1)
 
 
 def rng() -> np.random.Generator:
-    """Return a generator of sampling noise."""
     return np.random.default_rng(1)
 
 
@@ -56,7 +55,6 @@ def pushed(**named: Any) -> continual.Release:
 
 
 def checked_counts(**named: Any) -> Any:
-    """Return the counts of a mechanism's codes."""
     return sums.CodeCounts(**named).checked()
 
 

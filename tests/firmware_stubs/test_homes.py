@@ -1,6 +1,6 @@
 """A simulated fleet: frames decode to what was drawn, are made once and kept until receipted."""
 
-import itertools
+import io
 import os
 import time
 from dataclasses import replace
@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from aggregator.config import parse_config
-from edge_ldp import Hybrid, ParameterError, SquareWave
+from edge_ldp import ParameterError
 from edge_ldp.device import frame
 from edge_ldp.period_sums import PeriodLayout, scale_for
 from edge_ldp.protocol.messages import Receipt, StreamReceipt, parse_status, topic
@@ -40,6 +40,7 @@ from firmware_stubs.simulator.homes_command import (
 from firmware_stubs.simulator.homes_command import main as simulate_homes
 from firmware_stubs.simulator.outbox import Outbox
 from firmware_stubs.simulator.session import DayMade, LinkChanged, NoPlan, NoReceipts
+from tests.agent import samples
 
 FIRST_SLOT = 1_922_300
 SLOTS = 96
@@ -48,21 +49,10 @@ NOW_S = FIRST_SLOT * 900
 
 
 def make_plan(*, epoch: int = 1, share: tuple[int, int] = (1, 4), epsilon: int = 1) -> Plan:
-    return Plan(
-        fleet="demo",
-        stream="power",
-        stream_id=3,
-        unit="W",
-        epoch=epoch,
-        issued_s=NOW_S,
-        expires_s=NOW_S + 90 * DAY_S,
-        slot_seconds=900,
-        low=0,
-        ceiling=43_470,
-        share=share,
-        stream_mechanism=Hybrid(epsilon=epsilon, low=0, high=8000, size=16),
-        survey_mechanism=SquareWave(epsilon=epsilon, low=0, high=43_470),
+    made = samples.make_plan(
+        epoch, fleet="demo", stream_id=3, epsilon=epsilon, theta=8000, ceiling=43_470, share=share
     )
+    return replace(made, issued_s=NOW_S, expires_s=NOW_S + 90 * DAY_S)
 
 
 def make_policy() -> Policy:
@@ -79,6 +69,17 @@ def told(fleet: SimulatedFleet, plan: Plan) -> object:
     return fleet.on_message(topic("demo", "plan", "power"), plan.to_json(), now_s, 0.0)
 
 
+def reporting(days: int = 1, *, resend_s: float = 0) -> SimulatedFleet:
+    """Return a fleet of one home that made reports on so many days."""
+    fleet = make_fleet(1)
+    if resend_s:
+        fleet.outbox = Outbox(resend_s, lambda _: 0)
+    told(fleet, make_plan())
+    for _ in range(days):
+        fleet.make_day(values_of(1))
+    return fleet
+
+
 def receipt_for(
     fleet: SimulatedFleet, home: str, *ranges: StreamReceipt, now_s: float = 0.0
 ) -> object:
@@ -91,26 +92,9 @@ def values_of(homes: int = 3) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]
 
 
 def test_frames_decode_to_the_codes_that_were_drawn() -> None:
-    plan = make_plan()
-    seen = itertools.count()
-    entropy = b"".join(os.urandom(1 << 12) for _ in range(8))
-
-    def replay() -> bytes:
-        next(seen)
-        return entropy
-
-    def tape() -> object:
-        left = bytearray(replay())
-
-        def read(size: int) -> bytes:
-            taken = bytes(left[:size])
-            del left[:size]
-            return taken
-
-        return read
-
-    codes = randomise(plan, values_of(), tape())  # type: ignore[arg-type] # a tape is an entropy
-    frames = day_frames(plan, values_of(), FIRST_SLOT, 7, tape())  # type: ignore[arg-type] # same
+    plan, entropy = make_plan(), os.urandom(1 << 15)
+    codes = randomise(plan, values_of(), io.BytesIO(entropy).read)
+    frames = day_frames(plan, values_of(), FIRST_SLOT, 7, io.BytesIO(entropy).read)
     for payload, row in zip(frames, codes, strict=True):
         assert frame.decode(payload) == frame.Frame(
             3, 7, 1, tuple(range(FIRST_SLOT, FIRST_SLOT + SLOTS)), tuple(row.tolist()), 0, 0
@@ -292,14 +276,8 @@ def test_batches_are_numbered_in_a_series_and_carry_the_plan_in_force() -> None:
     told(fleet, make_plan(epoch=2))
     fleet.make_day(values_of())
     frames = [frame.decode(entry.payload) for entry in fleet.outbox.take(0.0)]
-    assert [(f.batch, f.epoch, f.slots[0]) for f in frames] == [
-        (1, 1, FIRST_SLOT),
-        (1, 1, FIRST_SLOT),
-        (1, 1, FIRST_SLOT),
-        (2, 2, FIRST_SLOT + SLOTS),
-        (2, 2, FIRST_SLOT + SLOTS),
-        (2, 2, FIRST_SLOT + SLOTS),
-    ]
+    days = [(1, 1, FIRST_SLOT), (2, 2, FIRST_SLOT + SLOTS)]
+    assert [(f.batch, f.epoch, f.slots[0]) for f in frames] == [day for day in days for _ in "123"]
     (series,) = {one.series for one in frames}
     assert series == fleet.series > 0
     assert {one.tag for one in frames if one.epoch == 2} == {plan_tag(make_plan(epoch=2).to_json())}
@@ -314,10 +292,7 @@ def sent(fleet: SimulatedFleet, now_s: float) -> list[bytes]:
 
 def test_prv_02_a_frame_is_sent_again_bit_for_bit_and_rarer_and_rarer_NET_25() -> None:
     """By an agent's own rule: two receipt intervals, doubled each time, up to a day."""
-    fleet = make_fleet(1)
-    fleet.outbox = Outbox(DAY_S / 24, lambda _: 0)
-    told(fleet, make_plan())
-    fleet.make_day(values_of(1))
+    fleet = reporting(resend_s=DAY_S / 24)
     (first,) = sent(fleet, 0.0)
     told(fleet, make_plan(epoch=2))
     hours = [at for at in range(1, 24 * 10) if sent(fleet, at * 3600.0) == [first]]
@@ -328,10 +303,7 @@ def test_prv_02_a_frame_is_sent_again_bit_for_bit_and_rarer_and_rarer_NET_25() -
 
 
 def test_an_aggregator_that_is_there_ends_a_silence_early_NET_25() -> None:
-    fleet = make_fleet(1)
-    fleet.outbox = Outbox(DAY_S / 4, lambda _: 0)
-    told(fleet, make_plan())
-    fleet.make_day(values_of(1))
+    fleet = reporting(resend_s=DAY_S / 4)
     assert len(sent(fleet, 0.0)) == 1
     hours = [at for at in range(1, 240) if sent(fleet, at * 3600.0)]
     now_s = (hours[-1] + 1) * 3600.0
@@ -344,10 +316,7 @@ def test_an_aggregator_that_is_there_ends_a_silence_early_NET_25() -> None:
 
 
 def test_a_puback_confirms_nothing_and_a_receipt_does() -> None:
-    fleet = make_fleet(1)
-    told(fleet, make_plan())
-    for _ in range(3):
-        fleet.make_day(values_of(1))
+    fleet = reporting(days=3)
     assert len(sent(fleet, 0.0)) == 3
     assert fleet.outbox.pending == 3 * SLOTS
     covering = StreamReceipt(3, 3, ((2, 2),), fleet.series)
@@ -360,10 +329,7 @@ def test_a_puback_confirms_nothing_and_a_receipt_does() -> None:
 
 
 def test_what_a_lost_link_carried_goes_first_on_the_next() -> None:
-    fleet = make_fleet(1)
-    told(fleet, make_plan())
-    for _ in range(3):
-        fleet.make_day(values_of(1))
+    fleet = reporting(days=3)
     lost = fleet.outbox.take(0.0)
     assert fleet.outbox.take(1.0) == []
     fleet.outbox.failed(lost)
@@ -371,9 +337,7 @@ def test_what_a_lost_link_carried_goes_first_on_the_next() -> None:
 
 
 def test_foreign_and_damaged_receipts_change_nothing() -> None:
-    fleet = make_fleet(1)
-    told(fleet, make_plan())
-    fleet.make_day(values_of(1))
+    fleet = reporting()
     everything = StreamReceipt(3, 1 << 31, (), fleet.series)
     sent(fleet, 0.0)
     assert receipt_for(fleet, "home-0", everything._replace(series=0)) is None
@@ -385,8 +349,7 @@ def test_foreign_and_damaged_receipts_change_nothing() -> None:
 
 
 def test_a_status_accounts_for_every_batch() -> None:
-    fleet = make_fleet(1)
-    told(fleet, make_plan())
+    fleet = reporting(days=0)
     stream = parse_status(fleet.status("home-0", "online")[1]).streams[0]
     assert (stream.first, stream.next, stream.oldest, stream.created) == (1, 1, 1, 0)
     for _ in range(2):
@@ -402,12 +365,8 @@ def test_a_status_accounts_for_every_batch() -> None:
 
 def test_events_have_documented_fields() -> None:
     fleet = make_fleet()
-    assert describe(PlanAccepted(2, 8000), fleet) == {
-        "event": "plan",
-        "epoch": 2,
-        "theta": 8000,
-        "day": 0,
-    }
+    plan = {"event": "plan", "epoch": 2, "theta": 8000, "day": 0}
+    assert describe(PlanAccepted(2, 8000), fleet) == plan
     assert describe(PlanRefused("ratio"), fleet) == {"event": "refused", "reason": "ratio"}
     assert describe(LinkChanged("up"), fleet) == {"event": "link", "state": "up"}
     lost = {"event": "link", "state": "gone", "remedy": "look"}
@@ -417,13 +376,8 @@ def test_events_have_documented_fields() -> None:
     told = "receipts of 0 reports: does the aggregator run, may they report (`status`)?"
     assert describe(NoReceipts(), fleet) == {"event": "waiting", "for": told, "pending": 0}
     assert describe(Confirmed("home-1", 96), fleet) is None
-    assert describe(DayMade(1), fleet) == {
-        "event": "day",
-        "day": 1,
-        "created": 0,
-        "confirmed": 0,
-        "resent": 0,
-    }
+    day = {"event": "day", "day": 1, "created": 0, "confirmed": 0, "resent": 0}
+    assert describe(DayMade(1), fleet) == day
 
 
 def test_a_home_needs_a_name_that_fits_a_topic() -> None:

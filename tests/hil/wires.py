@@ -62,7 +62,6 @@ async def bridge() -> AsyncIterator[tuple[str, Far]]:
 
 @asynccontextmanager
 async def wire(directory: Path, line: Line) -> AsyncIterator[tuple[str, Far]]:
-    """Give the agent's name of a line and the meter's end of it."""
     if NEAR and not FAR:
         pytest.skip("a scripted fault needs a second adapter, its wires crossed: set HIL_FAR")
     if NEAR and FAR:

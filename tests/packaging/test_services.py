@@ -12,8 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from agent.errors import StorageError
-from agent.state.journal import Journal
 from edge_ldp.protocol.messages import topic
 from firmware_stubs.meters import p1_telegram
 from tests.agent.samples import FLEET, T0, config_text, make_plan
@@ -154,29 +152,6 @@ def signs(ear: socket.socket, said: list[bytes] | None = None) -> int:
     if said is not None:
         said += came
     return sum(text.count(b"WATCHDOG=1") for text in came)
-
-
-@pytest.mark.parametrize(
-    ("directory", "file", "remedy"),
-    [
-        (0o777, 0o600, "a directory of its own"),
-        (0o1777, 0o600, "a directory of its own"),
-        (0o700, 0o620, "chmod go-w"),
-    ],
-)
-def test_a_state_that_others_may_write_is_refused_SVC_05(
-    tmp_path: Path, directory: int, file: int, remedy: str
-) -> None:
-    place = tmp_path / "state"
-    place.mkdir()
-    Journal(place / "s.db").close()
-    (place / "s.db").chmod(file)
-    place.chmod(directory)
-    with pytest.raises(StorageError, match=f"others may write to .*{remedy}"):
-        Journal(place / "s.db")
-    (place / "s.db").chmod(0o600)
-    place.chmod(0o750)
-    Journal(place / "s.db").close()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can run it as root")

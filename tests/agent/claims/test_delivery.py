@@ -20,7 +20,6 @@ NEVER_S = 1e12
 
 
 def shortest(_n: int) -> int:
-    """Draw the shortest waits."""
     return 0
 
 

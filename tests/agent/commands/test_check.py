@@ -84,8 +84,8 @@ REFUSED: dict[str, tuple[Callable[[Path], None], int, str]] = {
         2,
         "the extra `sign`",
     ),
-    "a place anybody writes to": (mode("state", 0o777), 4, "others may write to"),
-    "everybody's own place": (mode("state", 0o1777), 4, "others may write to"),
+    "a place anybody writes to": (mode("state", 0o777), 4, "a directory of its own"),
+    "everybody's own place": (mode("state", 0o1777), 4, "a directory of its own"),
     "a state others write to": (mode("state/s.db", 0o660), 4, "chmod go-w"),
     "a state that is a directory": (a_directory, 4, "Is a directory"),
     "a place below a file": (changed(STATE, "/agent.toml/s.db"), 4, "Not a directory"),
@@ -106,7 +106,7 @@ def home(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("fault", REFUSED)
-def test_check_refuses_whatever_run_refuses_AGT_32(
+def test_check_refuses_whatever_run_refuses_AGT_32_SVC_05(
     home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, fault: str
 ) -> None:
     change, code, words = REFUSED[fault]
@@ -123,6 +123,8 @@ def test_check_refuses_whatever_run_refuses_AGT_32(
 def test_what_runs_is_passed_and_nothing_is_made_AGT_32(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    (home / "state").chmod(0o750)
+    assert main(["check", "-c", f"{home}/agent.toml"]) == 0
     shutil.rmtree(home / "state")
     assert main(["check", "-c", f"{home}/agent.toml"]) == 0
     assert list(home.iterdir()) == [home / "agent.toml"]

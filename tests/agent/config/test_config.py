@@ -18,6 +18,7 @@ from edge_ldp.ratio import floor_ratio
 from tests.agent.samples import config_text, make_config
 
 EXAMPLE = Path(__file__).parents[3] / "config" / "agent.toml"
+KEY = "8139770ea87d175f56a35466c34c7ecccb8d8a91b4ee37a25df60f5b8fc9b394"
 SECRET = "hunter2-hunter2"  # noqa: S105 (planted, to see that it is not echoed)
 STREAM = '[[streams]]\nname = "power"\nquantity = "power"\nunit = "W"\nceiling = 4000\n'
 PORT = 'port = "/dev/ttyUSB0"'
@@ -161,6 +162,22 @@ BAD = [
     ("[clock]", "[clock]\nstarted_s = -inf", "clock.started_s", ">= 0"),
     ("[meter]", "[meter]\nbaud = 0", "meter.baud", ">= 1"),
     ("[meter]", "[meter]\nclock_tolerance_s = 0", "meter.clock_tolerance_s", ">= 1"),
+    # keys and certificates
+    ("[broker]", '[broker]\ntls = true\ncert_file = "/c"', "broker.key_file", ""),
+    ("[broker]", '[broker]\ntls = true\nkey_file = "/k"', "broker.key_file", ""),
+    ("[broker]", '[broker]\ncert_file = "/c"\nkey_file = "/k"', "broker.cert_file", ""),
+    ("[broker]", '[broker]\ncrl_file = "/c"', "broker.crl_file", ""),
+    *(
+        ("[clock]", f'[plans]\nkeys = ["{key}"]\n[clock]', "plans.keys[0]", "64 digits")
+        for key in ("", "0a", "0A" * 32, "0a" * 33)
+    ),
+    *(
+        ("[clock]", f'[plans]\nkeys = [{keys}]\nnext_key = "{KEY}"\n[clock]', "plans.next_key", "")
+        for keys in ("", f'"{KEY}"')
+    ),
+    ("[clock]", "[policy.lifetime]\n[clock]", "policy.lifetime", ""),
+    ("[clock]", "[policy.lifetime]\nepsilon = 0\n[clock]", "policy.lifetime.epsilon", ""),
+    ("[clock]", "[policy.lifetime]\nreports = 0\n[clock]", "policy.lifetime.reports", ""),
     # lines of text
     ("[meter]", '[meter]\nprotocol = "sml"\ncrc = "absent-allowed"', "meter.crc", "nothing unless"),
     ("[meter]", of_lines(f'meter_id = "1"\nfields = [{FIELD}]'), "meter.meter_id", "no identity"),

@@ -11,7 +11,6 @@ from agent.main import main
 from tests.agent.samples import config_text
 
 BROKER = 'username = "me"\npassword_file = "credential:broker-password"'
-KEY = "8139770ea87d175f56a35466c34c7ecccb8d8a91b4ee37a25df60f5b8fc9b394"
 TAP = '[tap]\nhost = "127.0.0.1"\nport = 1999\nusername = "ha"\npassword_file = "credential:tap"\n'
 
 
@@ -78,34 +77,6 @@ def test_a_secret_beside_the_credentials_needs_mode_0600(
         load_config(written(tmp_path, broker=lines), str(credentials))
     (tmp_path / "key.pem").chmod(0o600)
     assert load_config(written(tmp_path, broker=lines), str(credentials)).broker.key_file
-
-
-@pytest.mark.parametrize(
-    ("lines", "key"),
-    [
-        ('tls = true\ncert_file = "/c"', r"broker\.key_file"),
-        ('tls = true\nkey_file = "/k"', r"broker\.key_file"),
-        ('cert_file = "/c"\nkey_file = "/k"', r"broker\.cert_file"),
-        ('crl_file = "/c"', r"broker\.crl_file"),
-    ],
-)
-def test_half_a_pair_and_certificates_without_tls_are_refused(
-    tmp_path: Path, lines: str, key: str
-) -> None:
-    with pytest.raises(ConfigError, match=key):
-        load_config(written(tmp_path, broker=lines))
-
-
-@pytest.mark.parametrize("key", ["", "0a", "0A" * 32, "0a" * 33])
-def test_a_key_that_is_none_is_refused(tmp_path: Path, key: str) -> None:
-    with pytest.raises(ConfigError, match=r"plans\.keys\[0\].*64 digits"):
-        load_config(written(tmp_path, tables=f'[plans]\nkeys = ["{key}"]\n'))
-
-
-@pytest.mark.parametrize("keys", ["", f'"{KEY}"'])
-def test_a_next_key_that_follows_none_or_itself_is_refused(tmp_path: Path, keys: str) -> None:
-    with pytest.raises(ConfigError, match=r"plans\.next_key"):
-        load_config(written(tmp_path, tables=f'[plans]\nkeys = [{keys}]\nnext_key = "{KEY}"\n'))
 
 
 def test_check_says_loudly_that_readings_leave(

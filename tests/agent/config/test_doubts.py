@@ -79,8 +79,3 @@ def test_a_protocol_by_another_name_is_guessed(written: str, meant: str) -> None
     text = GOOD.replace("[meter]\n", f'[meter]\nprotocol = "{written}"\n')
     with pytest.raises(ConfigError, match=f"did you mean '{meant}"):
         parse_config(text, "a.toml")
-
-
-def test_a_file_that_is_not_there_says_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"edge-ldp agent setup -c .*writes one"):
-        load_config(tmp_path / "none.toml")

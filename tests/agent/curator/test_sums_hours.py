@@ -31,7 +31,6 @@ class HoursBench(SumsBench):
 
     @property
     def hour(self) -> int:
-        """The hour that is over last."""
         return int(self.clock.now()) // 3600 - 1
 
     def close_hour(self, hour: int | None = None, value: int = 100) -> bool:

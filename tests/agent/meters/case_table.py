@@ -30,8 +30,6 @@ TRIED = tuple(MARKS)
 
 
 class Case(NamedTuple):
-    """One row: see the module."""
-
     protocol: str
     id: str
     model: str

@@ -44,7 +44,6 @@ def values(event: Telegram | Discarded) -> dict[str, int]:
 
 
 async def heard(port: Port, table: Any, count: int = 1) -> list[Telegram]:
-    """Return so many telegrams of a meter's port."""
     meter, found = make_meter(table), list[Telegram]()
     async with asyncio.timeout(300):
         while len(found) < count:

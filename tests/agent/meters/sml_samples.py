@@ -8,12 +8,10 @@ START = bytes.fromhex("1B1B1B1B01010101")
 
 
 def integer(value: int, size: int = 4) -> bytes:
-    """Return a signed number of `size` bytes."""
     return bytes([0x50 | size + 1]) + value.to_bytes(size, "big", signed=True)
 
 
 def unsigned(value: int, size: int = 4) -> bytes:
-    """Return an unsigned number of `size` bytes."""
     return bytes([0x60 | size + 1]) + value.to_bytes(size, "big")
 
 
@@ -48,7 +46,6 @@ def message(choice: int, body: bytes) -> bytes:
 
 
 def listing(*entries: bytes, server: bytes = SERVER, time: bytes = b"\x01") -> bytes:
-    """Return a GetList.Res message."""
     many = len(entries)
     head = bytes([0x70 | many]) if many < 16 else bytes([0xF0 | many >> 4, many & 15])
     body = b"\x77\x01" + octets(server) + b"\x01" + time + head + b"".join(entries) + b"\x01\x01"
@@ -68,5 +65,4 @@ def framed(content: bytes, *, filled: int | None = None) -> bytes:
 
 
 def sml(*entries: bytes, server: bytes = SERVER, time: bytes = b"\x01") -> bytes:
-    """Return the frame of a telegram with these entries."""
     return framed(listing(*entries, server=server, time=time))

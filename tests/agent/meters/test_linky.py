@@ -24,7 +24,6 @@ STANDARD = (
 
 
 def group(text: str, separator: str = " ") -> bytes:
-    """Return a group whose checksum is right."""
     counted = text.encode() + (b"\t" if separator == "\t" else b"")
     return b"\n" + (text + separator).encode() + bytes([(sum(counted) & 63) + 32]) + b"\r"
 

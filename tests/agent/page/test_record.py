@@ -15,7 +15,6 @@ from tests.agent.state.device_bench import DAY_S
 
 
 def known(bench: PageBench) -> list[tuple[int, bool]]:
-    """Return the slots of the record, and whether they arrived."""
     rows = bench.record.rows()
     return [(item.from_s // SLOT_S, one.came) for one in rows for item in items_of(one)]
 

@@ -20,7 +20,6 @@ class PageServer:
         self.serving: set[asyncio.Task[None]] = set()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer one connection."""
         task = asyncio.current_task()
         assert task is not None
         self.serving.add(task)

@@ -36,7 +36,6 @@ def table_of(port: str, *lines: str) -> Any:
 
 
 async def telegrams(table: Any, count: int) -> list[Telegram]:
-    """Return so many telegrams of a port that is opened now."""
     with closing(await open_meter(table)) as port:
         return await heard(port, table, count)
 

@@ -222,7 +222,6 @@ def test_a_slot_writes_at_most_2_kB_and_700_bytes_a_report_of_several_streams(
 
 
 def filled(directory: Path, slots: int) -> tuple[Device, Journal]:
-    """Return a device that made a batch in each of so many slots."""
     clock = StillClock()
     config = make_config(directory / "s.db", sending="jitter_s = 0\nmax_kib = 16")
     journal = Journal(directory / "s.db")

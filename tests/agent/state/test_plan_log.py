@@ -61,7 +61,6 @@ class Home:
 
     @property
     def plan(self) -> Plan:
-        """The plan in force, as it is stored."""
         (stored,) = self.journal.plans()
         return parse_plan(stored.payload)
 

@@ -23,7 +23,6 @@ def bucketed(draw: st.DrawFn) -> Density:
 
 
 def integers_of(x: Density) -> tuple[np.ndarray, np.ndarray]:
-    """Return every integer value and its probability."""
     widths = np.diff(x.edges).astype(int)
     values = np.arange(int(x.edges[0]), int(x.edges[-1]))
     return values, np.repeat(x.probabilities / widths, widths)

@@ -70,7 +70,6 @@ def law_of(oracle: Oracle, value: int) -> dict[Report, Fraction]:
 
 @cache
 def decoded(oracle: Oracle, report: Report) -> list[Fraction]:
-    """Return what a report stands for."""
     return oracle.decode(report)
 
 
@@ -82,10 +81,8 @@ def moments(law: dict[Report, Fraction], entries: dict[Report, Any]) -> tuple[An
 
 
 def named(oracle: object) -> str:
-    """Return a short name of an oracle for the test's id."""
     return repr(oracle).strip("<>")
 
 
 def listed(reports: Sequence[Sequence[int]]) -> list[list[int]]:
-    """Return reports as JSON has them."""
     return [list(report) for report in reports]

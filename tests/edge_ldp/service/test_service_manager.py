@@ -22,7 +22,6 @@ def ear(tmp_path: Path) -> Iterator[socket.socket]:
 
 
 def heard(ear: socket.socket) -> list[str]:
-    """Return every message that has come."""
     found = []
     ear.setblocking(False)
     with suppress(BlockingIOError):

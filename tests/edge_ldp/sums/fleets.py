@@ -47,7 +47,6 @@ class Homes:
 
     @property
     def law(self) -> Law:
-        """Return what a forecast is told of them."""
         if self.in_time:
             return law_in_time(self.readings, 0, CEILING, SLOTS)
         return law_of(self.readings.ravel(), 0, CEILING)

@@ -50,7 +50,6 @@ class Script:
     expected: list[str] = field(default_factory=list)
 
     def add(self, command: str, expected: object) -> None:
-        """Add a command and what it must print."""
         self.commands.append(command)
         self.expected.append(str(expected))
 
@@ -60,8 +59,6 @@ class Script:
 
 
 class Runner:
-    """The runner as built for one place."""
-
     def __init__(self, place: str, build: Path, scripts: Path) -> None:
         if place == "cortex-m":
             needs.program("qemu-system-arm")

@@ -31,5 +31,4 @@ def run(
 
 @pytest.fixture(scope="session")
 def host(build: Path, tmp_path_factory: pytest.TempPathFactory) -> Runner:
-    """Return the runner on the host."""
     return Runner("host", build, tmp_path_factory.mktemp("scripts"))

@@ -38,7 +38,6 @@ def all_runs(model: Callable[[Uniform], T]) -> list[tuple[Sequence, T]]:
 
 
 def chance(sequence: Sequence) -> Fraction:
-    """Return the probability of one sequence of draws."""
     return Fraction(1, prod(n for n, _ in sequence))
 
 
@@ -60,15 +59,12 @@ def random_words(label: str, count: int) -> bytes:
 
 
 def wave_rows(d: int, c: int, r_num: int, r_den: int) -> list[list[int]]:
-    """Return a wave's weights, one row an input."""
     return profile_rows(d, [r_num] * (2 * c + 1), r_den)
 
 
 def profile_rows(d: int, weights: list[int], r_den: int) -> list[list[int]]:
-    """Return a profile's weights, one row an input."""
     return [profile_row(d, weights, r_den, i) for i in range(d)]
 
 
 def profile_row(d: int, weights: list[int], r_den: int, index: int) -> list[int]:
-    """Return the weights of one input."""
     return [r_den] * index + weights + [r_den] * (d - 1 - index)

@@ -21,7 +21,6 @@ DEEPEST = ["eldp_report", "eldp_perturb", "eldp_lattice", "eldp_draw"]
 
 
 def number_in_page(pattern: str) -> int:
-    """Return the one number that a pattern finds in the page."""
     (found,) = re.findall(pattern, PAGE.read_text())
     return int(found)
 

@@ -99,7 +99,6 @@ def test_every_draw_of_a_small_oracle_gives_the_report_of_its_law(
 
 
 def edges(size: int) -> list[int]:
-    """Return categories at both ends and some between."""
     return sorted({0, 1, size - 1, size - 2, size // 2, size // 3, size // 2 - 1})
 
 

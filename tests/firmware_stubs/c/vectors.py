@@ -10,7 +10,6 @@ Table = dict[str, Any]
 
 
 def joined(numbers: Iterable[object]) -> str:
-    """Return numbers as words of a script."""
     return " ".join(map(str, numbers))
 
 
@@ -42,7 +41,6 @@ def add_randomizer(script: Script, table: Table, place: int) -> None:
 
 
 def report_script(table: Table) -> Script:
-    """Return the script of a file of report vectors."""
     script = Script()
     command = "perturb 0"
     if "share" in table:
@@ -89,7 +87,6 @@ def printed_report(table: Table, report: Sequence[int]) -> str:
 
 
 def oracle_script(table: Table) -> Script:
-    """Return the script of a file of oracle vectors."""
     script = Script()
     command = add_oracle(script, table["oracle"])
     for case in table["cases"]:
@@ -101,7 +98,6 @@ def oracle_script(table: Table) -> Script:
 
 
 def frame_script(table: Table) -> Script:
-    """Return the script of a file of frame vectors."""
     script = Script()
     for row in table["frames"]:
         if "reason" in row:
@@ -118,7 +114,6 @@ def frame_script(table: Table) -> Script:
 
 
 def layout_of(row: Table) -> str:
-    """Return a layout as the runner reads it."""
     return joined(row[key] for key in ("slot_seconds", "days", "cells", "block", "offset_s"))
 
 

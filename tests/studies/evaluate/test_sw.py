@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 
 from studies.evaluate.metrics import w1
-from studies.evaluate.report import tables
-from studies.evaluate.study import Options, StudyRow, Task, Values, rng
-from studies.evaluate.summary import summarise
+from studies.evaluate.study import Options, Task, Values, rng
 from studies.evaluate.sw import STUDY
 from studies.evaluate.sw.cells import cells_of, size_of
 from studies.evaluate.sw.methods import HAAR, MEANS, METHODS, SIGNED, moment_errors
@@ -103,15 +101,3 @@ def test_the_truth_counts_each_value_in_its_bucket() -> None:
     cells = cells_of(made, 5)
     assert cells.edges.tolist() == [-5, -3, -1, 1, 3, 5]
     assert (cells.truth.probabilities * 5).round(9).tolist() == [2, 0, 1, 0, 2]
-
-
-def test_the_tables_show_every_figure_of_a_small_run() -> None:
-    wanted = Options(epsilons=(1.0,), seeds=1)
-    small = Values("tiny", TINY.values[:300], 0, 255, "W", "")
-    rows = [
-        StudyRow(task, STUDY.measure(task, small), 0.1) for task in STUDY.tasks([small], wanted)
-    ]
-    text = tables(STUDY.panels, summarise(rows))
-    assert all(f"### Figure {figure}" in text for figure in STUDY.figures)
-    assert "AHEAD" in text
-    assert not tables(STUDY.panels, [])

@@ -141,19 +141,15 @@ def test_the_answer_of_a_replay_is_that_of_the_store_to_the_bit(
     capsys: pytest.CaptureFixture[str], config: Path
 ) -> None:
     load(capsys, config)
-    assert aggregator(["query", "-c", str(config), "--json", "--stream", "power"]) == 0
-    asked = json.loads(capsys.readouterr().out)
-    assert replay(["-c", str(config), "--json", "--stream", "power"]) == 0
-    answered = json.loads(capsys.readouterr().out)["answer"]
-    assert answered == {key: asked[key] for key in answered}
-    assert answered["whole"]["n"] > 0
-    local = ("--stream", "power", "--by", "day", "--zone", "Asia/Kolkata")
-    assert aggregator(["query", "-c", str(config), "--json", *local]) == 0
-    asked = json.loads(capsys.readouterr().out)
-    assert replay(["-c", str(config), "--json", *local]) == 0
-    answered = json.loads(capsys.readouterr().out)["answer"]
-    assert answered == {key: asked[key] for key in answered}
-    assert answered["zone"] == "Asia/Kolkata"
+    for more in ((), ("--by", "day", "--zone", "Asia/Kolkata")):
+        asked_for = ("-c", str(config), "--json", "--stream", "power", *more)
+        assert aggregator(["query", *asked_for]) == 0
+        asked = json.loads(capsys.readouterr().out)
+        assert replay([*asked_for]) == 0
+        answered = json.loads(capsys.readouterr().out)["answer"]
+        assert answered == {key: asked[key] for key in answered}
+        assert answered["whole"]["n"] > 0
+        assert not more or answered["zone"] == more[-1]
     assert replay(["-c", str(config), "--stream", "power"]) == 0
     assert "0 differ, 0 moving" in capsys.readouterr().out
 
@@ -192,17 +188,12 @@ def test_the_curve_of_a_replay_is_shown_to_people_and_needs_a_stream(
     capsys: pytest.CaptureFixture[str], config: Path
 ) -> None:
     load(capsys, config)
-    assert aggregator(["load-curve", "-c", str(config), "--by", "day"]) == 0
-    shown = capsys.readouterr().out
-    assert shown.startswith("power by day (UTC), W")
-    assert replay(["-c", str(config), "--stream", "power", "--curve", "day"]) == 0
-    assert capsys.readouterr().out.endswith(shown)
-    zone = ("--stream", "power", "--zone", "Asia/Kolkata")
-    assert aggregator(["load-curve", "-c", str(config), *zone, "--by", "day"]) == 0
-    shown = capsys.readouterr().out
-    assert shown.startswith("power by day (Asia/Kolkata), W")
-    assert replay(["-c", str(config), *zone, "--curve", "day"]) == 0
-    assert capsys.readouterr().out.endswith(shown)
+    for zone, more in (("UTC", ()), ("Asia/Kolkata", ("--zone", "Asia/Kolkata"))):
+        assert aggregator(["load-curve", "-c", str(config), *more, "--by", "day"]) == 0
+        shown = capsys.readouterr().out
+        assert shown.startswith(f"power by day ({zone}), W")
+        assert replay(["-c", str(config), "--stream", "power", *more, "--curve", "day"]) == 0
+        assert capsys.readouterr().out.endswith(shown)
     assert replay(["-c", str(config), "--zone", "Mars"]) == 2
     assert "--zone: expected a time zone" in capsys.readouterr().err
     assert replay(["-c", str(config), "--curve", "hour"]) == 2

@@ -2,7 +2,9 @@
 
 import numpy as np
 
+from studies.evaluate.report import tables as tabulated
 from studies.evaluate.study import Options, StudyRow, Task, Values
+from studies.evaluate.summary import summarise
 from studies.evaluate.sw import STUDY
 from studies.evaluate.sw.methods import METHODS
 from studies.papers.sw import tables
@@ -38,7 +40,8 @@ def test_the_tables_hold_every_figure_of_a_small_run() -> None:
     rows = [
         StudyRow(task, STUDY.measure(task, small), 0.1) for task in STUDY.tasks([small], wanted)
     ]
-    text = tables(rows)
-    assert all(f"### Figure {figure}" in text for figure in (5, 6, 7))
-    assert "AHEAD" in text
-    assert tables([]) == ""
+    ours, beside = tabulated(STUDY.panels, summarise(rows)), tables(rows)
+    for text, figures in ((ours, STUDY.figures), (beside, (5, 6, 7))):
+        assert all(f"### Figure {figure}" in text for figure in figures)
+        assert "AHEAD" in text
+    assert tables([]) == tabulated(STUDY.panels, []) == ""
