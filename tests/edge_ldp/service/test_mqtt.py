@@ -93,6 +93,15 @@ async def test_what_is_published_arrives_bit_for_bit(link: Link) -> None:
     assert not any(message.retain for message in got)
 
 
+async def test_many_publishes_at_once_are_all_acknowledged(link: Link) -> None:
+    await link.subscribe(["t"])
+    async with asyncio.TaskGroup() as tasks:
+        for number in range(500):
+            tasks.create_task(link.publish("t", b"%d" % number))
+    got = [await asyncio.wait_for(link.receive(), 60) for _ in range(500)]
+    assert sorted(int(message.payload) for message in got) == list(range(500))
+
+
 async def test_a_retained_message_waits_for_whoever_comes_later(
     link: Link, broker: RealBroker
 ) -> None:
@@ -157,7 +166,7 @@ async def test_a_slow_reader_holds_the_broker_back_and_loses_nothing_AGG_15(
     broker = make_broker(OPEN)
     slow = await open_link(broker_at(broker.port, "slow", protocol=protocol))
     await slow.subscribe(["t"])
-    fast = await open_link(broker_at(broker.port, "fast", protocol=protocol))
+    fast = await open_link(broker_at(broker.port, "fast"))
     total = 2 * INBOX_LIMIT
     for start in range(0, total, 500):
         async with asyncio.TaskGroup() as tasks:
