@@ -52,6 +52,30 @@ def field_of(more: str) -> str:
     return of_lines(f'fields = [{{ quantity = "power", {more} }}]')
 
 
+# (table, its lines, key named, part of the expected form): PRV-27, PRV-28, and the tap's
+HOUSEHOLD = [
+    ("page", "listen = '0.0.0.0'\nreaders = ['192.168.1.9']", "listen", ""),
+    ("page", "listen = '198.51.100.7'\nreaders = ['192.168.1.9']", "listen", ""),
+    ("page", "listen = '192.168.1.5'", "listen", ""),
+    ("page", "readers = ['198.51.100.7']", "readers[0]", ""),
+    ("page", "hosts = ['a b']", "hosts[0]", ""),
+    ("page", "port = 2000\n[share]\nport = 2000", "port", ""),
+    ("share", "port = 2000\nlisten = '0.0.0.0'\nreaders = ['192.168.1.9']", "listen", ""),
+    ("share", "port = 2000\nlisten = '198.51.100.7'\nreaders = ['192.168.1.9']", "listen", ""),
+    ("share", "port = 2000\nlisten = '192.168.1.5'", "listen", ""),
+    ("share", "port = 2000\nlisten = '192.168.1.5'\nreaders = ['laptop']", "readers[0]", ""),
+    ("share", "port = 2000\nreaders = ['198.51.100.7']", "readers[0]", ""),
+    ("share", "port = 0", "port", ""),
+    *(
+        ("tap", f"host = '{host}'\nport = 1883\nallow_plaintext = true", "host", "never the one")
+        for host in ("127.0.0.1", "localhost", "::1")
+    ),
+    *(
+        ("tap", f"host = '{host}'\nport = 1884\nallow_plaintext = true", "host", "your own network")
+        for host in ("93.184.216.34", "2606:4700::1", "100.64.0.1", "::ffff:8.8.8.8")
+    ),
+    ("tap", "host = '192.168.1.20'", "tls", ""),
+]
 # (what to replace, with what, key named, part of the expected form)
 BAD = [
     # syntax
@@ -162,6 +186,10 @@ BAD = [
     ("[clock]", "[clock]\nstarted_s = -inf", "clock.started_s", ">= 0"),
     ("[meter]", "[meter]\nbaud = 0", "meter.baud", ">= 1"),
     ("[meter]", "[meter]\nclock_tolerance_s = 0", "meter.clock_tolerance_s", ">= 1"),
+    *(
+        ("[clock]", f"[{table}]\n{lines}\n[clock]", f"{table}.{key}", form)
+        for table, lines, key, form in HOUSEHOLD
+    ),
     # keys and certificates
     ("[broker]", '[broker]\ntls = true\ncert_file = "/c"', "broker.key_file", ""),
     ("[broker]", '[broker]\ntls = true\nkey_file = "/k"', "broker.key_file", ""),
@@ -190,7 +218,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("old", "new", "key", "expected"), BAD)
-def test_a_bad_file_is_refused_with_file_key_and_form_AGT_12(
+def test_a_bad_file_is_refused_with_file_key_and_form_AGT_12_PRV_27_PRV_28(
     old: str, new: str, key: str, expected: str
 ) -> None:
     assert old in GOOD

@@ -10,7 +10,7 @@ import pytest
 import agent.page.server as serving
 from agent.config import parse_config
 from agent.config.sections import PageTable
-from agent.errors import ConfigError, StorageError
+from agent.errors import StorageError
 from agent.page.server import Page
 from tests.agent.page.at_home import at_home
 from tests.agent.samples import config_text
@@ -117,24 +117,6 @@ async def test_a_state_that_cannot_be_read_is_said(
     found = await bench.page().reply("/")
     assert found.status == 503
     assert b"it is damaged" in found.body
-
-
-@pytest.mark.parametrize(
-    ("lines", "key"),
-    [
-        ("listen = '0.0.0.0'\nreaders = ['192.168.1.9']", "page.listen"),
-        ("listen = '198.51.100.7'\nreaders = ['192.168.1.9']", "page.listen"),
-        ("listen = '192.168.1.5'", "page.listen"),
-        ("readers = ['198.51.100.7']", "page.readers[0]"),
-        ("hosts = ['a b']", "page.hosts[0]"),
-        ("port = 2000\n[share]\nport = 2000", "page.port"),
-    ],
-)
-def test_PRV_28_a_page_beyond_the_household_is_refused(
-    tmp_path: Path, lines: str, key: str
-) -> None:
-    with pytest.raises(ConfigError, match=key.replace("[", r"\[")):
-        parse_config(config_text(tmp_path / "s.db") + f"\n[page]\n{lines}\n", "agent.toml")
 
 
 def test_a_page_is_off_unless_it_is_asked_for(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ import pytest
 from agent.claims.batches import Named
 from agent.claims.pipeline import Report
 from agent.config import parse_config
-from agent.errors import ConfigError
 from agent.link.outgoing import Outgoing, Outlet, nothing, report, status
 from agent.meters.dsmr import P1Meter
 from agent.meters.reading import UNITS, Reading, Telegram
@@ -291,25 +290,6 @@ def with_tap(host: str, port: int = 1884, more: str = "") -> str:
 
 
 @pytest.mark.parametrize(
-    ("host", "port", "expected"),
-    [
-        ("127.0.0.1", 1883, "never the one that reports go to"),
-        ("localhost", 1883, "never the one that reports go to"),
-        ("::1", 1883, "never the one that reports go to"),
-        ("93.184.216.34", 1884, "your own network"),
-        ("2606:4700::1", 1884, "your own network"),
-        ("100.64.0.1", 1884, "your own network"),
-        ("::ffff:8.8.8.8", 1884, "your own network"),
-    ],
-)
-def test_a_tap_to_the_outgoing_broker_or_the_world_is_refused(
-    host: str, port: int, expected: str
-) -> None:
-    with pytest.raises(ConfigError, match=expected):
-        parse_config(with_tap(host, port), "f")
-
-
-@pytest.mark.parametrize(
     "host",
     ["localhost", "127.0.0.1", "192.168.1.20", "10.1.2.3", "172.31.0.1", "fd00::1", "fe80::1%eth0",
      "homeassistant.local"],
@@ -318,11 +298,9 @@ def test_a_tap_to_this_machine_or_the_local_network_is_taken(host: str) -> None:
     assert parse_config(with_tap(host), "f").tap is not None
 
 
-def test_beyond_the_network_or_in_the_clear_only_when_that_is_written() -> None:
+def test_beyond_the_network_only_when_that_is_written() -> None:
     world = with_tap("93.184.216.34", more="allow_beyond_lan = true")
     assert parse_config(world, "f").tap is not None
-    with pytest.raises(ConfigError, match=r"tap\.tls"):
-        parse_config(with_tap("192.168.1.20").replace("allow_plaintext = true\n", ""), "f")
 
 
 def test_without_a_table_there_is_no_tap_and_with_one_the_manifest_says_so() -> None:

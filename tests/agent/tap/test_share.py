@@ -10,7 +10,6 @@ from smllib.reader import SmlStreamReader
 
 from agent.config import parse_config
 from agent.config.sections import ShareTable
-from agent.errors import ConfigError
 from agent.tap.share import MOST_BEHIND, MOST_READERS, Share
 from firmware_stubs.meters.sml import sml_telegram
 from tests.agent.samples import config_text
@@ -130,24 +129,6 @@ async def test_a_port_that_another_has_is_said_and_waited_for(
     await until(lambda: second.health == "ok")
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
-
-
-@pytest.mark.parametrize(
-    ("lines", "key"),
-    [
-        ("port = 2000\nlisten = '0.0.0.0'\nreaders = ['192.168.1.9']", "share.listen"),
-        ("port = 2000\nlisten = '198.51.100.7'\nreaders = ['192.168.1.9']", "share.listen"),
-        ("port = 2000\nlisten = '192.168.1.5'", "share.listen"),
-        ("port = 2000\nlisten = '192.168.1.5'\nreaders = ['198.51.100.7']", "share.readers[0]"),
-        ("port = 2000\nlisten = '192.168.1.5'\nreaders = ['laptop']", "share.readers[0]"),
-        ("port = 0", "share.port"),
-    ],
-)
-def test_PRV_27_a_share_beyond_the_household_is_refused(
-    tmp_path: Path, lines: str, key: str
-) -> None:
-    with pytest.raises(ConfigError, match=key.replace("[", r"\[")):
-        parse_config(config_text(tmp_path / "s.db") + f"\n[share]\n{lines}\n", "agent.toml")
 
 
 def test_a_share_in_the_household_is_taken(tmp_path: Path) -> None:
