@@ -42,12 +42,12 @@ async def ask(port: "Port", meter: Asker) -> tuple[bytes | None, list["Telegram 
     What the port does not take is not sent again: the meter's time-out deals with it.
     Raises PortError when the port is gone.
     """
-    events = meter.tick(_now_ms())
+    events = meter.tick(now_ms())
     found = _sent(port, events)
-    wait_s = min(max(meter.wake_ms - _now_ms(), 1) / 1000, LONGEST_WAIT_S)
+    wait_s = min(max(meter.wake_ms - now_ms(), 1) / 1000, LONGEST_WAIT_S)
     data = await port.read(wait_s)
     if data is not None:
-        found += _sent(port, meter.feed(data, _now_ms()))
+        found += _sent(port, meter.feed(data, now_ms()))
     return data, found
 
 
@@ -84,7 +84,8 @@ def _sent(port: "Port", events: list["Event"]) -> list["Telegram | Discarded"]:
     return found
 
 
-def _now_ms() -> int:
+def now_ms() -> int:
+    """Return the running loop's time in milliseconds, as meters are told it."""
     return int(asyncio.get_running_loop().time() * 1000)
 
 

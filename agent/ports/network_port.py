@@ -10,7 +10,15 @@ import socket
 
 from agent.errors import PortError
 from agent.meters.port_names import Address
-from agent.ports.port import CHUNK_BYTES, GONE, LINE_REFUSED, NO_CONNECTION, QUIET, is_readable
+from agent.ports.port import (
+    CHUNK_BYTES,
+    GONE,
+    LINE_REFUSED,
+    NO_CONNECTION,
+    QUIET,
+    is_readable,
+    now_s,
+)
 from agent.ports.rfc2217 import ComPort
 from agent.ports.seven_bits import SevenBits
 
@@ -46,7 +54,7 @@ class NetworkPort:
         self._baud = baud
         self._silence_s = silence_s
         self._quiet_s = quiet_s
-        self._received_s = _now_s()
+        self._received_s = now_s()
 
     async def read(self, wait_s: float | None = None) -> bytes | None:
         """Return the next bytes, or None after each inter-byte timeout that passes without any.
@@ -54,15 +62,15 @@ class NetworkPort:
         Raises PortError with reason GONE when the connection is closed, and QUIET when it seems to
         be one to nobody.
         """
-        until_s = _now_s() + (self._silence_s if wait_s is None else wait_s)
-        left_s = until_s - _now_s()
+        until_s = now_s() + (self._silence_s if wait_s is None else wait_s)
+        left_s = until_s - now_s()
         while await is_readable(self._fd(), max(left_s, 0.0)):  # looks once, however short the wait
             if data := self._taken():
-                self._received_s = _now_s()
+                self._received_s = now_s()
                 return data
-            if (left_s := until_s - _now_s()) <= 0 and wait_s != 0:
+            if (left_s := until_s - now_s()) <= 0 and wait_s != 0:
                 break
-        if _now_s() - self._received_s > self._quiet_s:
+        if now_s() - self._received_s > self._quiet_s:
             raise PortError(self.path, QUIET, _REACH)
         return None
 
@@ -201,7 +209,3 @@ async def _connected(address: Address) -> socket.socket:
         else:
             return sock
     raise failed or OSError("no address")
-
-
-def _now_s() -> float:
-    return asyncio.get_running_loop().time()

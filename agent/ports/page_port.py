@@ -19,7 +19,7 @@ from agent.meters.port_names import Source, shown
 from agent.meters.section import AccessTable
 from agent.ports.letting_in import NoAnswerError, secret_in
 from agent.ports.payload import MOST_BYTES, is_web_page, line_of
-from agent.ports.port import GONE, NO_CONNECTION, NO_TELEGRAM_THERE, NOT_LET_IN
+from agent.ports.port import GONE, NO_CONNECTION, NO_TELEGRAM_THERE, NOT_LET_IN, now_s
 from edge_ldp.service.tasks import in_thread
 from edge_ldp.service.tls import CIPHERS, SECURITY_LEVEL
 
@@ -50,7 +50,7 @@ class PagePort:
         Raises PortError for a page that is gone, does not let us in or is none of a meter.
         """
         if not self._came:
-            pause_s = max(self._next_s - _now_s(), 0.0)
+            pause_s = max(self._next_s - now_s(), 0.0)
             if wait_s is not None and wait_s < pause_s:
                 await asyncio.sleep(wait_s)
                 return None
@@ -60,7 +60,7 @@ class PagePort:
 
     async def ask(self) -> None:
         """Ask for the page once; raises PortError as `read` does."""
-        self._next_s = _now_s() + self._every_s
+        self._next_s = now_s() + self._every_s
         answer = _Answer(self._source, self._access)
         self._came += [line_of(await _had(self.path, answer, answer.fetch)), None]
 
@@ -257,7 +257,3 @@ def _body(response: HTTPResponse) -> bytes:
     if not payload.strip():
         raise NoAnswerError(NO_TELEGRAM_THERE, f"it is empty; {_PATH}")
     return payload
-
-
-def _now_s() -> float:
-    return asyncio.get_running_loop().time()

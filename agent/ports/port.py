@@ -47,6 +47,11 @@ class Port(Protocol):
         """Give the port back; a second call does nothing."""
 
 
+def now_s() -> float:
+    """Return the running loop's time, which only rises, in seconds."""
+    return asyncio.get_running_loop().time()
+
+
 async def is_readable(fd: int, wait_s: float) -> bool:
     """Wait for bytes; False when the time was over first. Nobody watches the port meanwhile."""
     loop = asyncio.get_running_loop()

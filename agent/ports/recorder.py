@@ -16,7 +16,7 @@ from typing import Any, Self
 from agent.errors import ConfigError, StorageError
 from agent.meters.reading import Asker, Discarded, Event, Meter, Send, Telegram
 from agent.meters.section import MeterTable, meter_faults
-from agent.ports.meters import hear, make_meter
+from agent.ports.meters import hear, make_meter, now_ms
 from agent.ports.open_port import open_meter
 from agent.ports.recording import (
     FORMAT,
@@ -95,13 +95,13 @@ class TapedMeter:
     def feed(self, data: bytes) -> list[Telegram | Discarded]:
         """Take received bytes; return what they complete."""
         self._spoke = True
-        self._tape.write(_now_ms(), RECEIVED, data)
+        self._tape.write(now_ms(), RECEIVED, data)
         return self._meter.feed(data)
 
     def silence(self) -> list[Discarded]:
         """Drop a half telegram."""
         if self._spoke:  # of a long silence only the beginning means anything
-            self._tape.write(_now_ms(), TOLD)
+            self._tape.write(now_ms(), TOLD)
         self._spoke = False
         return self._meter.silence()
 
@@ -197,7 +197,3 @@ def _meter_of(header: dict[str, Any]) -> MeterTable:
     for field in table.get("fields", ()):
         field["scale"] = Decimal(field["scale"])  # JSON has no decimals: written as text
     return read_table(MeterTable, table, meter_faults, "meter.")
-
-
-def _now_ms() -> int:
-    return int(asyncio.get_running_loop().time() * 1000)

@@ -12,7 +12,7 @@ from agent.meters.port_names import Source
 from agent.meters.section import AccessTable
 from agent.ports.letting_in import NoAnswerError, secret_in
 from agent.ports.payload import MOST_BYTES, is_web_page, line_of
-from agent.ports.port import GONE, NO_CONNECTION, NOT_LET_IN, QUIET
+from agent.ports.port import GONE, NO_CONNECTION, NOT_LET_IN, QUIET, now_s
 from edge_ldp.service.mqtt import Broker, Link, LinkLostError, RefusedError, open_link
 
 _REACH = "is the broker on, its address right, and in this network?"
@@ -28,7 +28,7 @@ class TopicPort:
         self._link = link
         self._silence_s = silence_s
         self._quiet_s = quiet_s
-        self._received_s = _now_s()
+        self._received_s = now_s()
         self._came: list[bytes | None] = [None]  # a line begins
 
     async def read(self, wait_s: float | None = None) -> bytes | None:
@@ -42,7 +42,7 @@ class TopicPort:
             async with asyncio.timeout(self._silence_s if wait_s is None else wait_s):
                 message = await self._link.receive()
         except TimeoutError as exc:
-            if _now_s() - self._received_s > self._quiet_s:
+            if now_s() - self._received_s > self._quiet_s:
                 raise PortError(self.path, QUIET, _TOPIC) from exc
             return None
         except LinkLostError as exc:
@@ -50,7 +50,7 @@ class TopicPort:
         payload = message.payload
         if message.retain or len(payload) > MOST_BYTES or is_web_page(payload):
             return None
-        self._received_s = _now_s()
+        self._received_s = now_s()
         self._came.append(None)
         return line_of(payload)
 
@@ -102,7 +102,3 @@ async def subscribed(path: str, source: Source, access: AccessTable, topics: Seq
         await link.close()
         raise
     return link
-
-
-def _now_s() -> float:
-    return asyncio.get_running_loop().time()

@@ -44,7 +44,9 @@ def changing_logins(path: Path) -> Iterator[dict[str, str]]:
     try:
         with Path(f"{path}.lock").open("ab") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            before = _read(path)
+            lines = path.read_text().splitlines() if path.exists() else []
+            parts = (line.partition(":") for line in lines if line.strip())
+            before = {name: found for name, _, found in parts}
             logins = dict(before)
             yield logins
             if logins != before:
@@ -87,12 +89,6 @@ def write_secret(path: Path, text: str | bytes, *, like: Path | None = None) -> 
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
-
-
-def _read(path: Path) -> dict[str, str]:
-    lines = path.read_text().splitlines() if path.exists() else []
-    parts = (line.partition(":") for line in lines if line.strip())
-    return {name: found for name, _, found in parts}
 
 
 def _write(path: Path, logins: Mapping[str, str]) -> None:

@@ -119,7 +119,7 @@ def _horizons(found: Forecast, unit: str) -> list[str]:
     rows = [("mean of a value by", "parts", "reports in each", unit, "")]
     rows += [
         (
-            _title(row),
+            TITLES.get(row.horizon) or f"whole run, {row.homes:,} homes",
             str(row.strata),
             f"{row.reports:,.0f}",
             f"± {_number(row.half)}",
@@ -174,10 +174,6 @@ def _splits(splits: Sequence[Forecast], first: Forecast) -> list[str]:
 def split_text(found: Forecast) -> str:
     """Return reports × ε."""
     return f"{found.fleet.window.reports} × {float(exact_epsilon(found.fleet.epsilon)):.3g}"
-
-
-def _title(row: ForecastRow) -> str:
-    return TITLES.get(row.horizon) or f"whole run, {row.homes:,} homes"
 
 
 def _starred(row: ForecastRow) -> str:

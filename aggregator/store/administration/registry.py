@@ -7,7 +7,7 @@ what is changed here holds from its next one on.
 from collections.abc import Sequence
 from dataclasses import replace
 
-from aggregator.counting.members import Decided, Listed, Standing, Wish, decided
+from aggregator.counting.members import Listed, Standing, Wish, decided
 from aggregator.store.administration.erasure import erased_devices
 from aggregator.store.administration.quarantine_release import count_held
 from aggregator.store.administration.renaming import former_names
@@ -31,7 +31,12 @@ def apply(session: Session, wishes: Sequence[Wish], at_s: int) -> list[str]:
     """
     with session.transaction():
         done = decided(wishes, _standing(session, wishes), session.groups(), at_s)
-        _write(session, done, at_s)
+        session.each("INSERT INTO groups (name, id) VALUES (?, ?)", list(done.groups.items()))
+        session.enrol(done.enrolled, at_s)
+        for what, values in done.changes.items():
+            session.each(_CHANGES[what], values)
+        for device in done.released:
+            count_held(session, device)
     return done.changed
 
 
@@ -102,12 +107,3 @@ def _standing(session: Session, wishes: Sequence[Wish]) -> dict[str, Standing]:
     for device in barred.keys() & found:
         found[device] = replace(found[device], barred=barred[device])
     return found
-
-
-def _write(session: Session, done: Decided, at_s: int) -> None:
-    session.each("INSERT INTO groups (name, id) VALUES (?, ?)", list(done.groups.items()))
-    session.enrol(done.enrolled, at_s)
-    for what, values in done.changes.items():
-        session.each(_CHANGES[what], values)
-    for device in done.released:
-        count_held(session, device)

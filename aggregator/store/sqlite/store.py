@@ -145,15 +145,11 @@ class SqliteStore(SqliteReader):
             try:
                 yield db
                 db.execute("COMMIT")
-            except BaseException:
-                self._abandon(db)
+            except BaseException:  # rolled back by closing: nothing of the connection is trusted
+                self._db = None
+                with suppress(sqlite3.Error):
+                    db.close()
                 raise
-
-    def _abandon(self, db: sqlite3.Connection) -> None:
-        """Roll back by closing: after a failed commit nothing of the connection is trusted."""
-        self._db = None
-        with suppress(sqlite3.Error):
-            db.close()
 
     def _connect(self) -> sqlite3.Connection:
         self._counted_version = None  # versions of data are told apart within one connection
