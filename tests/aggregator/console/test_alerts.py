@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -62,8 +63,19 @@ class Case:
     lately: Lately = field(default_factory=Lately)
 
     def goes_on(self, seconds: int) -> None:
+        """Let the fleet's clock show so much more."""
         self.passed_s += seconds
-        _shows(self.fleet, END_S + self.passed_s)
+        text = re.sub(r"origin_s = .*", f"origin_s = {END_S + self.passed_s}", self.text)
+        self.fleet.file.write_text(text)
+
+    @property
+    def text(self) -> str:
+        return self.fleet.file.read_text()
+
+    def becomes(self, **so: Any) -> None:
+        """Let the service be so."""
+        for name, value in so.items():
+            setattr(self, name, value)
 
     def send(self, *messages: Message) -> None:
         send(self.fleet, self.plan, messages, now_s=END_S + self.passed_s)
@@ -78,53 +90,10 @@ class Case:
         store.close()
 
 
-def _shows(fleet: Fleet, now_s: int) -> None:
-    text = re.sub(r"origin_s = .*", f"origin_s = {now_s}", fleet.file.read_text())
-    fleet.file.write_text(text)
-
-
-def _no_service(case: Case) -> None:
-    case.runs = False
-
-
-def _frozen(case: Case) -> None:
-    case.beat_age_s = LATE_S + 1
-
-
-def _broker_gone(case: Case) -> None:
-    case.lost_s, case.health = LINK_S, "degraded: link down"
-
-
-def _nobody_comes(case: Case) -> None:
-    """The service and its link are well, and three hours pass."""
-    case.goes_on(3 * HOUR_S)
-
-
-def _store_held(case: Case) -> None:
-    case.health = "degraded: store held"
-
-
-def _certificate_ends(case: Case) -> None:
-    case.valid_s = 6 * DAY_S
-
-
-def _clock_was_ahead(case: Case) -> None:
-    """The service had issued a plan when its clock was days ahead."""
-    case.goes_on(-3 * DAY_S)
-
-
 def _logins_refused(case: Case) -> None:
     """A day later three of twenty have not been heard of again."""
     case.goes_on(DAY_S + HOUR_S)
     case.send(*(status(name) for name in HOMES[3:]))
-
-
-def _ratio_above_the_policys(case: Case) -> None:
-    case.send(status(HOMES[0], refusals=("ratio",)))
-
-
-def _one_code(case: Case) -> None:
-    case.send(frame(case.plan, "north-0099", [0] * 90))
 
 
 def _lies_at_the_top(case: Case) -> None:
@@ -134,7 +103,7 @@ def _lies_at_the_top(case: Case) -> None:
 
 def _killed_while_planning(case: Case) -> None:
     """A stream was added, and the service ended before it had issued a plan of it."""
-    text = case.fleet.file.read_text()
+    text = case.text
     added = text[text.index("[[streams]]") :].replace('"power"', '"heat"')
     case.fleet.file.write_text(text + added.replace("id = 1", "id = 2"))
 
@@ -151,13 +120,8 @@ def _receipts_do_not_come(case: Case) -> None:
         _scraped(case, case.lately)
 
 
-def _weeks_offline(case: Case) -> None:
-    case.send(status("north-0099", expired=40))
-
-
-def _malformed(case: Case) -> None:
-    at = frame(case.plan, HOMES[0], [1]).topic
-    case.send(*[Message(at, b"\xff" * 20)] * 101)
+def _junk(plan: Plan) -> Message:
+    return Message(frame(plan, HOMES[0], [1]).topic, b"\xff" * 20)
 
 
 def _damaged(case: Case) -> None:
@@ -166,30 +130,30 @@ def _damaged(case: Case) -> None:
     file.write_bytes(file.read_bytes()[:100] + b"\xff" * 8000)
 
 
-def _nothing(_: Case) -> None:
-    """What is wrong is not the fleet."""
-
-
 # as in docs/console.md
 FAULTS: dict[str, tuple[str, Callable[[Case], None]]] = {
     "AGG-12": ("StoreUnreadable", _damaged),
-    "console": ("ConsoleDown", _nothing),
-    "AGG-27": ("ServiceDown", _no_service),
-    "frozen": ("ServiceDown", _frozen),
-    "broker": ("LinkLost", _broker_gone),
-    "silence": ("NothingCounted", _nobody_comes),
-    "held": ("ServiceDegraded", _store_held),
-    "room": ("RoomLow", _nothing),
-    "certificate": ("CertificateExpires", _certificate_ends),
-    "PLN-18": ("PlanAhead", _clock_was_ahead),
+    "console": ("ConsoleDown", lambda _: None),
+    "AGG-27": ("ServiceDown", lambda case: case.becomes(runs=False)),
+    "frozen": ("ServiceDown", lambda case: case.becomes(beat_age_s=LATE_S + 1)),
+    "broker": (
+        "LinkLost",
+        lambda case: case.becomes(lost_s=LINK_S, health="degraded: link down"),
+    ),
+    "silence": ("NothingCounted", lambda case: case.goes_on(3 * HOUR_S)),
+    "held": ("ServiceDegraded", lambda case: case.becomes(health="degraded: store held")),
+    "room": ("RoomLow", lambda _: None),
+    "certificate": ("CertificateExpires", lambda case: case.becomes(valid_s=6 * DAY_S)),
+    # it had issued a plan when its clock was days ahead
+    "PLN-18": ("PlanAhead", lambda case: case.goes_on(-3 * DAY_S)),
     "NET-11": ("DevicesSilent", _logins_refused),
-    "PLN-03": ("PlansRefused", _ratio_above_the_policys),
-    "REP-10": ("DevicesMarked", _one_code),
+    "PLN-03": ("PlansRefused", lambda case: case.send(status(HOMES[0], refusals=("ratio",)))),
+    "REP-10": ("DevicesMarked", lambda case: case.send(frame(case.plan, "liar", [0] * 90))),
     "look": ("LookAlarm", _lies_at_the_top),
     "AGG-17": ("NoPlan", _killed_while_planning),
     "receipts": ("ReportsPending", _receipts_do_not_come),
-    "AGT-16": ("ReportsExpired", _weeks_offline),
-    "REP-01": ("ReportsRefused", _malformed),
+    "AGT-16": ("ReportsExpired", lambda case: case.send(status("north-0099", expired=40))),
+    "REP-01": ("ReportsRefused", lambda case: case.send(*[_junk(case.plan)] * 101)),
 }
 LIVENESS = [name for name, severity in ALARMS.items() if severity == "critical"]
 

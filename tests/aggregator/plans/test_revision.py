@@ -79,6 +79,11 @@ class Fleet:
         seen = RecentCounts(CountRows(*self.rows), self.day * DAY_S)
         return revise(self.plan, self.stream, self.plans, seen, now_s=self.day * DAY_S)
 
+    def looked(self) -> tuple[Revision, Plan | None]:
+        found = self.revision()
+        assert found is not None
+        return found
+
     def live(self, scale: float = 600, *, n: int = 20_000, lies: int = 0) -> Revision:
         """Report for a day, look at its end and follow the plan."""
         day = reports(self.plan, values(scale, 7 + self.day, n), self.day)
@@ -87,8 +92,7 @@ class Fleet:
             day = np.concatenate([day, [[self.plan.epoch], [0], [top], [lies]]], axis=1)
         self.rows = np.concatenate([self.rows, day], axis=1)
         self.day += 1
-        found = self.revision()
-        assert found is not None
+        found = self.looked()
         revision, following = found
         if following is not None:
             self.plan = planner.proved(following)
@@ -211,18 +215,15 @@ def test_theta_and_share_stay_while_others_are_not_worth_it() -> None:
     fleet.live()
     best = fleet.plan
     other = fleet.plan = replace(best, stream_mechanism=STREAM.sums(best.theta + 700))
-    moved = fleet.revision()
-    assert moved is not None
+    moved = fleet.looked()
     assert moved[1] is not None
     assert (moved[0].epoch, moved[0].theta) == (3, best.theta) == (3, moved[1].theta)
     fleet.plan = best
-    same = fleet.revision()
-    assert same is not None
+    same = fleet.looked()
     assert same[1] is None
     assert (same[0].epoch, same[0].theta, same[0].reasons[-1]) == (2, best.theta, "the plan stays")
     fleet.plan, fleet.stream = other, replace(STREAM, hysteresis=Decimal("0.999"))
-    stubborn = fleet.revision()
-    assert stubborn is not None
+    stubborn = fleet.looked()
     revision, following = stubborn
     assert following is None
     assert (revision.theta, revision.share) == (other.theta, other.share[0] / other.share[1])
@@ -248,8 +249,7 @@ def test_a_share_that_is_configured_is_kept_and_one_of_another_plan_is_not() -> 
     revision = fleet.live()
     assert fleet.plan.share == fixed.share
     assert revision.share == fixed.share[0] / fixed.share[1]
-    again = fleet.revision()
-    assert again is not None
+    again = fleet.looked()
     assert again[1] is None
     fleet.stream = replace(STREAM, survey_share=Decimal("0.2"))
     fleet.live()
@@ -311,8 +311,7 @@ def test_AGG_11_reports_of_which_next_to_none_are_left_end_in_a_revision_not_in_
     fleet = Fleet(eager)
     code = fleet.plan.stream_mechanism.code_count
     fleet.rows, fleet.day = np.array([[1], [0], [code], [n]]), 1
-    found = fleet.revision()
-    assert found is not None
+    found = fleet.looked()
     revision, following = found
     if theta == "adaptive":
         assert following is None
@@ -328,8 +327,7 @@ def test_AGG_11_the_published_rule_stays_where_no_survey_is_of_its_own_mechanism
     fleet.stream = replace(STREAM, theta="published", survey_size=50)
     fleet.plan = planner.first_plan("demo", fleet.stream, epoch=9, now_s=9)
     fleet.plans[9] = fleet.plan
-    found = fleet.revision()
-    assert found is not None
+    found = fleet.looked()
     assert found[1] is None
     assert "no estimate" in found[0].reasons[-2]
 
@@ -345,8 +343,7 @@ def test_values_far_above_zero_have_a_low_of_their_own() -> None:
     lifted = replace(STREAM, low=30_000, ceiling=35_999)
     fleet = Fleet(lifted)
     fleet.rows, fleet.day = reports(fleet.plan, 30_000 + values(600, 1), 1), 1
-    found = fleet.revision()
-    assert found is not None
+    found = fleet.looked()
     revision, plan = found
     assert plan is not None
     assert 30_500 < revision.theta < 35_999
@@ -354,8 +351,7 @@ def test_values_far_above_zero_have_a_low_of_their_own() -> None:
     assert plan.agrees
     flat = Fleet()
     flat.rows, flat.day = reports(flat.plan, values(600, 1), 1), 1
-    same = flat.revision()
-    assert same is not None
+    same = flat.looked()
     assert revision.theta - 30_000 == pytest.approx(
         same[0].theta, rel=0.2
     )  # other halves were drawn
