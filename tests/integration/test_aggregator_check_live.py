@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from aggregator.config import load_config, parse_config, read_password
+from aggregator.config import StreamTable, load_config, parse_config, read_password
 from aggregator.counting.members import named_wishes
 from aggregator.plans.planner import first_plan
 from aggregator.plans.signing import PlanSeal, read_seal
@@ -30,7 +30,7 @@ from aggregator.store.contract import PlanRow
 from aggregator.store.opening import open_session, open_store
 from aggregator.store.rows import MOVED
 from edge_ldp.protocol.messages import Status
-from edge_ldp.protocol.plan import parse_plan
+from edge_ldp.protocol.plan import Plan
 from edge_ldp.service.broker import Broker, LinkLostError
 from edge_ldp.service.clock import Clock
 from edge_ldp.service.mqtt import open_link
@@ -39,6 +39,7 @@ from tests import needs
 from tests.aggregator.fakes import CONFIG
 from tests.aggregator.test_wrong_turns import Desk, free_port, serving, started, wait_for
 from tests.integration.conftest import RealBroker
+from tests.integration.test_check_live import fails, retained
 from tests.postgres import PostgresServer
 from tests.unprivileged import told_to_nobody
 
@@ -48,6 +49,7 @@ MakeBroker = Callable[[str], RealBroker]
 AT = "edge-ldp/v1/homes"
 WAIT_S = 0.5
 PARTS = ["store", "room", "service", "clock", "name", "connection", "login"]
+STORED = Stored({}, frozenset(), 0, has_reports=False, is_served=False)
 RIGHTS = ["publishing", "reports", "statuses", "plan power"]
 
 
@@ -75,10 +77,6 @@ def configured(place: Path, port: int, more: str = "") -> Path:
     return file
 
 
-def fails(found: Mapping[str, Finding]) -> list[str]:
-    return [what for what, one in found.items() if one.outcome == "fails"]
-
-
 def untried(found: Mapping[str, Finding]) -> list[str]:
     return [what for what, one in found.items() if one.outcome == "untried"]
 
@@ -98,20 +96,9 @@ def send(broker: Broker, at: str, payload: bytes, *, retain: bool = True) -> Non
     asyncio.run(go())
 
 
-def retained(broker: Broker, *filters: str) -> dict[str, bytes]:
-    """Return what the broker retains; what was sent after asking comes last, so all is here."""
-
-    async def look() -> dict[str, bytes]:
-        link = await open_link(broker)
-        await link.subscribe([*filters, f"{AT}/plan/end"])
-        await link.publish(f"{AT}/plan/end", b"end")
-        found: dict[str, bytes] = {}
-        while (message := await link.receive()).topic != f"{AT}/plan/end":
-            found[message.topic] = message.payload
-        await link.close()
-        return found
-
-    return asyncio.run(look())
+def left(file: Path) -> dict[str, bytes]:
+    """Return what the broker retains of the fleet."""
+    return asyncio.run(retained(ours(file), f"{AT}/#", end=f"{AT}/plan/end"))
 
 
 def put_plan(file: Path, epoch: int) -> bytes:
@@ -137,10 +124,10 @@ def test_after_setup_all_is_ok_and_nothing_is_changed(desk: Desk) -> None:
     with serving(desk):
         plan = put_plan(file, 3)
         send(ours(file), f"{AT}/plan/power", plan)
-        before = retained(ours(file), f"{AT}/#")
+        before = left(file)
         stored = (file.parent / "aggregator.db").read_bytes()
         found = tried(file, 5)
-        assert retained(ours(file), f"{AT}/#") == before == {f"{AT}/plan/power": plan}
+        assert left(file) == before == {f"{AT}/plan/power": plan}
     assert (file.parent / "aggregator.db").read_bytes() == stored
     assert (file.parent / "aggregator.db-wal").stat().st_size == 0  # SQLite's own, to read
     assert list(found) == PARTS + RIGHTS
@@ -393,49 +380,45 @@ def test_a_plan_that_the_broker_lost_or_never_had_is_told(desk: Desk) -> None:
         assert "is no plan of ours" in tried(file)["plan power"].told
 
 
+def judged(
+    stream: StreamTable, stands: Plan, known: Stored, now_s: float | None = None
+) -> tuple[str, str, str]:
+    found = plan_verdict(stream, known, stands.to_json(), PlanSeal(), now_s or time.time())
+    return found.outcome, found.told, found.remedy
+
+
 def test_a_plan_of_another_aggregator_is_told_NET_27(desk: Desk) -> None:
-    file = desk.set_up()
-    config = load_config(file)
-    plan = first_plan(config.fleet, config.streams[0], epoch=9, now_s=1).to_json()
-    known = Stored({}, frozenset(), 0, has_reports=False, is_served=False)
-    found = plan_verdict(config.streams[0], known, plan, PlanSeal(), time.time())
-    assert (found.outcome, found.told) == ("fails", "epoch 9 stands, and the store has none")
-    assert "another aggregator" in found.remedy
-    named = replace(parse_plan(plan), store="ab" * 8).to_json()
-    found = plan_verdict(
-        config.streams[0], replace(known, store="cd" * 8), named, PlanSeal(), time.time()
-    )
-    assert "of another aggregator's store, abababababababab, not of cdcdcdcdcdcdcdcd" in found.told
-    retired = Stored({}, frozenset([config.streams[0].id]), 0, has_reports=False, is_served=False)
+    (stream, *_) = load_config(desk.set_up()).streams
+    plan, known = first_plan("homes", stream, epoch=9, now_s=1), STORED
+    outcome, told, remedy = judged(stream, plan, known)
+    assert (outcome, told) == ("fails", "epoch 9 stands, and the store has none")
+    assert "another aggregator" in remedy
+    _, told, _ = judged(stream, replace(plan, store="ab" * 8), replace(known, store="cd" * 8))
+    assert "of another aggregator's store, abababababababab, not of cdcdcdcdcdcdcdcd" in told
+    retired = replace(known, retired=frozenset([stream.id]))
     for known_of in (retired, None):
-        found = plan_verdict(config.streams[0], known_of, plan, PlanSeal(), time.time())
+        found = plan_verdict(stream, known_of, plan.to_json(), PlanSeal(), time.time())
         assert found.outcome == "untried"
 
 
 def test_a_plan_dated_ahead_that_stands_is_no_good_one_PLN_18(desk: Desk) -> None:
-    config = load_config(desk.set_up())
-    now_s = time.time()
-    plan = first_plan(config.fleet, config.streams[0], epoch=1, now_s=int(now_s) + 86_400)
-    stored = {config.streams[0].id: plan.to_json()}
-    known = Stored(stored, frozenset(), 0, has_reports=False, is_served=False)
-    found = plan_verdict(config.streams[0], known, plan.to_json(), PlanSeal(), now_s)
-    assert found.outcome == "fails"
-    assert "devices refuse what is ahead" in found.told
-    assert "issues it anew" in found.remedy
-    found = plan_verdict(config.streams[0], known, plan.to_json(), PlanSeal(), now_s + 86_400)
-    assert found.outcome == "ok"
+    (stream, *_), now_s = load_config(desk.set_up()).streams, time.time()
+    plan = first_plan("homes", stream, epoch=1, now_s=int(now_s) + 86_400)
+    known = replace(STORED, plans={stream.id: plan.to_json()})
+    outcome, told, remedy = judged(stream, plan, known, now_s)
+    assert (outcome, "devices refuse what is ahead" in told) == ("fails", True)
+    assert "issues it anew" in remedy
+    assert judged(stream, plan, known, now_s + 86_400)[0] == "ok"
 
 
 def test_a_plan_sharper_than_devices_admit_that_stands_is_no_good_one_PLN_22(desk: Desk) -> None:
-    config = load_config(desk.set_up())
-    (stream, *_), now_s = config.streams, int(time.time())
-    first = first_plan(config.fleet, stream, epoch=1, now_s=now_s)
+    (stream, *_) = load_config(desk.set_up()).streams
+    first = first_plan("homes", stream, epoch=1, now_s=int(time.time()))
     plan = replace(first, share=(1, 2), stream_mechanism=stream.sums(stream.least_theta - 1))
-    known = Stored({stream.id: plan.to_json()}, frozenset(), 0, has_reports=False, is_served=False)
-    found = plan_verdict(stream, known, plan.to_json(), PlanSeal(), now_s)
-    assert found.outcome == "fails"
-    assert f"devices refuse what is below {stream.least_theta} " in found.told
-    assert "raises it" in found.remedy
+    outcome, told, remedy = judged(stream, plan, replace(STORED, plans={stream.id: plan.to_json()}))
+    assert outcome == "fails"
+    assert f"devices refuse what is below {stream.least_theta} " in told
+    assert "raises it" in remedy
 
 
 def test_what_a_service_stores_and_publishes_meanwhile_is_no_difference(desk: Desk) -> None:

@@ -28,7 +28,7 @@ from firmware_stubs.meters.readout import readout_telegram
 from tests import needs
 from tests.agent.meters.samples import capture, sealed
 from tests.agent.samples import DEVICE, FLEET, config_text, make_plan
-from tests.integration.conftest import RealBroker, free_port
+from tests.integration.conftest import HOST, RealBroker, free_port
 
 MakeBroker = Callable[[str], RealBroker]
 
@@ -153,13 +153,13 @@ async def test_a_telegram_without_a_checksum_is_not_called_proved(
     assert (found["telegram"].outcome, found["telegram"].told) == ("ok", proof)
 
 
-async def retained(port: int) -> dict[str, bytes]:
+async def retained(broker: Broker, *filters: str, end: str = "end") -> dict[str, bytes]:
     """Return what the broker retains; what was sent after asking comes last, so all is here."""
-    link = await open_link(Broker("127.0.0.1", port, "looks"))
-    await link.subscribe(["#"])
-    await link.publish("end", b"end")
+    link = await open_link(broker)
+    await link.subscribe([*filters, end])
+    await link.publish(end, b"end")
     found: dict[str, bytes] = {}
-    while (message := await link.receive()).topic != "end":
+    while (message := await link.receive()).topic != end:
         found[message.topic] = message.payload
     await link.close()
     return found
@@ -169,11 +169,11 @@ async def test_the_broker_holds_afterwards_what_it_held_before(
     tmp_path: Path, pty: PtyPort, broker: RealBroker
 ) -> None:
     pty.unplug()
-    config = configured(tmp_path, pty, broker.port)
+    config, looks = configured(tmp_path, pty, broker.port), Broker(HOST, broker.port, "looks")
     for _ in range(2):  # nothing at first, then what an agent that runs has said of itself
-        before = await retained(broker.port)
+        before = await retained(looks, "#")
         assert (await tried(config))["rights"].outcome == "ok"
-        assert await retained(broker.port) == before
+        assert await retained(looks, "#") == before
         link = await open_link(Broker("127.0.0.1", broker.port, "agent"))
         await link.publish(f"edge-ldp/v1/{FLEET}/status/{DEVICE}", b"online", retain=True)
         await link.close()

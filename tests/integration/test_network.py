@@ -345,24 +345,6 @@ def _tried_again(caplog: pytest.LogCaptureFixture, times: int) -> bool:
     return caplog.text.count("trying again") >= times
 
 
-async def test_under_3_1_1_a_refused_publish_is_caught_by_the_missing_receipt_NET_12(
-    tmp_path: Path, make_broker: Callable[[str], RealBroker]
-) -> None:
-    """Mosquitto acknowledges what its access list throws away; 3.1.1 has no word for it."""
-    (tmp_path / "acl").write_text(f"topic readwrite edge-ldp/v1/{FLEET}/status/#\ntopic read #\n")
-    guarded = make_broker(OPEN + f"acl_file {tmp_path / 'acl'}\n")
-    home = Home(tmp_path, guarded.port, broker='protocol = "3.1.1"')
-    home.live(2)
-    async with home.connecting():
-        await until(lambda: len(home.delivery.acked) == 2)
-        assert home.uplink.health == "ok"
-        home.clock.pass_s(5 * 3600)
-        assert home.uplink.health == "degraded: no receipt from the aggregator"
-        assert len(home.journal.keys()) == 2
-        home.device.housekeeping()
-        assert home.device.delivery.due
-
-
 # the broker's own disk, and a month away
 
 
