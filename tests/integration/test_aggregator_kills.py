@@ -1,16 +1,23 @@
-"""The aggregator and the broker killed under load: every report counts exactly once.
-
-AGG-01, AGG-02, NET-03, NET-04.
-"""
+"""The aggregator under load, its courier and its broker killed, or beside many readers."""
 
 import asyncio
 import random
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from tests.integration.aggregator_bench import Aggregator, Wire, until, wires
+from aggregator.store.sqlite.reader import SqliteReader
+from tests.integration.aggregator_bench import (
+    STREAM,
+    Aggregator,
+    Wire,
+    assert_counts_are_right,
+    until,
+    wires,
+)
 from tests.integration.conftest import RealBroker
 from tests.processes import kill
 
@@ -98,3 +105,51 @@ async def test_a_broker_killed_with_its_store_gone_loses_nothing_NET_03_NET_04(
     again.devices = wire.devices
     await again.settle()
     assert aggregator.counts() == again.expected()
+
+
+async def test_reports_at_qos_0_are_taken_and_do_not_end_the_link_REP_01(
+    open_wire: OpenWire, aggregator: Aggregator
+) -> None:
+    """Acknowledging what has no number is a protocol error: any device could cut us off by it."""
+    wire = await open_wire()
+    await wire.plan()
+    for to, payload in make_batches(wire, 5, 4, 5):
+        await wire.link.publish(to, payload, qos=0)
+    await until(lambda: aggregator.counted() == 100)
+    await assert_counts_are_right(aggregator, wire)
+    assert aggregator.log.read_text().count("connect") == 1  # once, and never again
+
+
+async def test_fifty_readers_see_whole_flushes_and_change_no_count_AGG_21(
+    open_wire: OpenWire, aggregator: Aggregator
+) -> None:
+    """Counts that a reader sees are always those of the records it sees; benchmarks/readers.py."""
+    wire = await open_wire()
+    await wire.plan()
+    messages = make_batches(wire, 40, 20, 10)
+    done = threading.Event()
+
+    def read() -> int:
+        seen = 0
+        while not done.is_set():
+            reader = SqliteReader.open(aggregator.store)
+            try:
+                with reader.reading() as db:
+                    db.execute("BEGIN")
+                    records = sum(record.counted for _, record in reader.records())
+                    assert records == int(reader.totals(STREAM).count.sum())
+                    db.execute("COMMIT")
+                seen += 1
+            finally:
+                reader.close()
+        return seen
+
+    with ThreadPoolExecutor(50) as pool:
+        readers = [pool.submit(read) for _ in range(50)]
+        try:
+            await wire.send(messages)
+            await until(lambda: aggregator.counted() == 8000, 60)
+        finally:
+            done.set()
+        assert min(one.result() for one in readers) > 0
+    await assert_counts_are_right(aggregator, wire)

@@ -6,13 +6,12 @@ import numpy as np
 
 from aggregator.counting.code_sets import watch_mechanism
 from aggregator.counting.frames import Arrival, FrameBatch
-from aggregator.counting.records import Again, Changes, Key, Known, Member, Record, WatchKey
+from aggregator.counting.records import Again, Changes, Key, Known, Member, Record
 from aggregator.counting.refusals import Codes, Rules, StreamRules
 from aggregator.counting.settle import settle, wanted
 from edge_ldp.device import frame
 from edge_ldp.mechanisms import Hybrid
 from edge_ldp.protocol.messages import Status, StreamStatus
-from edge_ldp.vectorized import perturb_many
 from tests.aggregator.arrivals import read_frame
 
 NONE = FrameBatch.of([])
@@ -252,36 +251,6 @@ def test_an_account_of_more_reports_than_slots_is_named_and_not_taken() -> None:
     assert not changes.records
     named = replace(told, refusals=("its account: more reports than slots",))
     assert changes.statuses == {"home": named}
-
-
-def test_a_device_that_sends_one_code_only_is_marked_and_still_counted() -> None:
-    """docs/design.md, The aggregator: a bound per device; a mark takes nothing out of counts."""
-    mechanism = Hybrid(epsilon=1, low=0, high=100, size=32)
-    watch = watch_mechanism(mechanism)
-    codes = Codes(np.ones(mechanism.code_count, bool), 0, watch)
-    rules = replace(RULES, streams={1: StreamRules(SLOT_S, 4, {1: codes})})
-    rng = np.random.default_rng(1)
-    state: dict[WatchKey, bytes] = {}
-    records: dict[Key, Record] = {}
-    frames: list[Arrival] = []
-    for batch in range(1, 4):
-        honest = perturb_many(mechanism, np.full(40, 90), entropy=rng.bytes).tolist()
-        first = NOW - 200 + 40 * batch
-        frames = [
-            arrival(batch, device="liar", first=first, codes=(5,) * 40),
-            arrival(batch, device="true", first=first, codes=tuple(honest)),
-        ]
-        now = Known(records, frozenset(name for name, _ in records), len(records), state)
-        changes = flush(*frames, by=rules, of=now)
-        records, state = {**records, **changes.records}, {**state, **changes.watched}
-        assert set(changes.marked) <= {("liar", 1)}
-        if batch == 1:
-            assert changes.marked["liar", 1].name == "code 5"
-            assert changes.marked["liar", 1].seen == 40
-    assert records["liar", 1].counted == records["true", 1].counted == 120
-    assert set(state) == {("liar", 1, watch.law), ("true", 1, watch.law)}
-    again = flush(*frames, by=rules, of=Known(records, frozenset({"liar", "true"}), 2, state))
-    assert not again.watched  # duplicates are no reports
 
 
 def test_the_records_looked_at_are_those_of_frames_and_statuses() -> None:

@@ -246,6 +246,26 @@ def test_a_standby_that_only_reads_is_a_hold_until_it_is_promoted_AGG_06(
     assert rows(store) == [(1, 1, 7, 1)]
 
 
+FULL = """
+CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE disk_full; END $$;
+CREATE TRIGGER no_room BEFORE INSERT ON count_deltas EXECUTE FUNCTION full_disk();
+"""
+
+
+def test_without_room_for_its_tables_a_flush_is_a_hold_and_nothing_is_half_there_AGG_05(
+    url: str, store: PostgresStore
+) -> None:
+    flush = changes({("home", 1): RECORD}, codes((4, 7)))
+    with psycopg.connect(url, autocommit=True) as db:
+        db.execute(FULL)
+        with pytest.raises(StoreHeldError):
+            commit(store, flush)
+        assert (rows(store), list(store.records())) == ([], [])
+        db.execute("DROP FUNCTION full_disk CASCADE")
+    commit(store, flush)
+    assert (rows(store), list(store.records())) == ([(1, 1, 7, 1)], [(("home", 1), RECORD)])
+
+
 def test_missing_rights_are_said_and_not_waited_for(server: PostgresServer, url: str) -> None:
     PostgresStore.open(url).close()
     server.ask("CREATE USER stranger")
