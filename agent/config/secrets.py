@@ -6,18 +6,15 @@ gives the service alone (LoadCredential=, LoadCredentialEncrypted=), and its mod
 
 from dataclasses import field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from agent.config.sections import AgentConfig, TapTable
 from agent.errors import ConfigError
 from agent.meters.section import AccessTable, MeterTable
 from edge_ldp.extras import pip_install
 from edge_ldp.lean_class import lean_class
-from edge_ldp.protocol.signing import parse_public
+from edge_ldp.protocol.signing import Keyring, parse_public
 from edge_ldp.service.broker import BrokerTable
-
-if TYPE_CHECKING:
-    from edge_ldp.protocol.signing import Keyring
 
 MAX_PASSWORD_MODE = 0o077
 CREDENTIAL = "credential:"
