@@ -8,28 +8,12 @@ other there; `postgres_schema.MERGE` folds them into the rows that readers add t
 from aggregator.store.flush_ids import DAY_MS, DAYS
 
 VERSION = 8
-_RECORD_TYPES = {  # of version 1
-    "highest": "bigint",
-    "last_slot": "bigint",
-    "floor": "bigint",
-    "gaps": "bytea",
-    "digests": "bytea",
-    "first_slot": "bigint",
-    "counted": "bigint",
-    "rejected": "bigint",
-    "duplicates": "bigint",
-    "conflicts": "bigint",
-    "created": "bigint",
-    "expired": "bigint",
-    "first": "bigint",
-    "next": "bigint",
-    "before": "bigint",
-}
-OLD_RECORD = ", ".join(_RECORD_TYPES)
-_RECORD_COLUMNS = ", ".join(
-    f"{name} {kind}{'' if name == 'first_slot' else ' NOT NULL'}"
-    for name, kind in _RECORD_TYPES.items()
-)
+_RECORD = """highest bigint NOT NULL, last_slot bigint NOT NULL, floor bigint NOT NULL,
+        gaps bytea NOT NULL, digests bytea NOT NULL, first_slot bigint, counted bigint NOT NULL,
+        rejected bigint NOT NULL, duplicates bigint NOT NULL, conflicts bigint NOT NULL,
+        created bigint NOT NULL, expired bigint NOT NULL, first bigint NOT NULL,
+        next bigint NOT NULL, before bigint NOT NULL"""  # of version 1
+OLD_RECORD = ", ".join(column.split()[0] for column in _RECORD.split(","))
 _NAME = 'text COLLATE "C" NOT NULL'  # sorts as Python does: locks are taken in one order
 
 _FIRST = (
@@ -46,7 +30,7 @@ _FIRST = (
     "CREATE TABLE enrolled (devices bigint NOT NULL)",
     "INSERT INTO enrolled VALUES (0)",
     f"""CREATE TABLE records (
-        device {_NAME}, stream integer NOT NULL, {_RECORD_COLUMNS}, PRIMARY KEY (device, stream)
+        device {_NAME}, stream integer NOT NULL, {_RECORD}, PRIMARY KEY (device, stream)
     ) WITH (fillfactor = 70)""",
     """CREATE TABLE counts (
         stream integer NOT NULL, epoch bigint NOT NULL, bucket bigint NOT NULL,
