@@ -29,8 +29,8 @@ from agent.commands.status_view import (
     plans_of,
     recent_of,
     refused_of,
-    silence_of,
     silent_facts,
+    spent_of,
 )
 from agent.config import AgentConfig, load_config, read_secrets
 from agent.config.doubts import doubts_of
@@ -46,10 +46,7 @@ from edge_ldp.protocol.plan import parse_plan
 from edge_ldp.protocol.released import FIRST_SUMS_KEY
 from edge_ldp.protocol.signing import plan_bytes
 from edge_ldp.service.health import OK
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from edge_ldp.service.trial import Finding
+from edge_ldp.service.trial import Finding
 
 EXIT_OK, EXIT_FAILS = 0, 4
 DAY_SECONDS = 86_400
@@ -122,7 +119,7 @@ def check(args: argparse.Namespace) -> int:
     return EXIT_FAILS if any(verdict.outcome == "fails" for verdict in verdicts) else EXIT_OK
 
 
-def live(config: AgentConfig, file: Path) -> "list[Finding]":
+def live(config: AgentConfig, file: Path) -> list[Finding]:
     """Try everything that a configuration of `file` needs; raises ConfigError for its secrets."""
     secrets = read_secrets(config, str(file), is_service=False)
     keyring = keyring_of(config, str(file))
@@ -157,18 +154,9 @@ def ledger(args: argparse.Namespace) -> int:
     """Show what this home has spent and may spend; reads only, also while the agent runs."""
     config = load_config(args.config)
     with closing(Journal(_state_of(config), create=False)) as journal:
-        stored = journal.ledger()
-        silent, recent = silence_of(journal, config), recent_of(journal, config)
+        facts, recent = spent_of(journal, config), recent_of(journal, config)
         has_curated, summed = journal.released_until() >= 0, _summed(journal)
         more, sums_text = _sums(config, journal)
-    facts = ledger_view.view(
-        stored,
-        config.window,
-        config.ratio,
-        config.slot_seconds,
-        int(config.clock.make().now()),
-        silence=silent,
-    )
     text = ledger_view.as_text(facts, recent)
     if has_curated:
         facts["curated"], curated_text = _curated(config)
@@ -186,14 +174,7 @@ def explain(args: argparse.Namespace) -> int:
     """Say in plain words what left this house today, and what a code tells by itself."""
     config = load_config(args.config)
     with closing(Journal(_state_of(config), create=False)) as journal:
-        spent = ledger_view.view(
-            journal.ledger(),
-            config.window,
-            config.ratio,
-            config.slot_seconds,
-            int(config.clock.make().now()),
-            silence=silence_of(journal, config),
-        )
+        spent = spent_of(journal, config)
         plans = [parse_plan(plan_bytes(plan.payload)) for plan in journal.plans()]
         kept = list(_kept(journal))
         accounts = [one for one in journal.status() if one.stream < FIRST_SUMS_KEY]

@@ -3,11 +3,12 @@
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from fractions import Fraction
+from typing import Any
 
 from agent.claims.elapsed import Moment
 from agent.claims.ledger_opening import at_hand
 from agent.claims.lifetime import Beside, days_left
-from agent.claims.silence import WORDS, silence
+from agent.claims.silence import WORDS, Silence, silence
 from agent.commands.ledger_view import state_text, view
 from agent.commands.plans import refused_text
 from agent.config import AgentConfig
@@ -22,10 +23,6 @@ from edge_ldp.protocol.released import FIRST_SUMS_KEY
 from edge_ldp.protocol.signing import plan_bytes
 from edge_ldp.protocol.strict_json import MessageError
 from edge_ldp.service.health import LINK, LINK_STATES
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from agent.claims.silence import Silence
 
 
 def facts_of(journal: Journal, config: AgentConfig) -> dict[str, object]:
@@ -109,7 +106,7 @@ def facts_text(facts: Mapping[str, object]) -> str:
 
 def silence_of(
     journal: Journal, config: AgentConfig, moment: Moment | None = None
-) -> "Silence | None":
+) -> Silence | None:
     """Return why the device is silent, from its stored ledger and configuration.
 
     Now by the configured clock, unless the `moment` is given. A changed slot length, and a clock
@@ -122,6 +119,15 @@ def silence_of(
         clock = config.clock.make()
         moment = Moment(clock.now(), int(clock.since_boot() * 1000))
     return silence(*at_hand(ledger, elapsed, config.slot_seconds, moment), moment)
+
+
+def spent_of(journal: Journal, config: AgentConfig) -> dict[str, Any]:
+    """Return what was spent and may be (`ledger_view.view`), by the configured clock."""
+    now_s, silence = int(config.clock.make().now()), silence_of(journal, config)
+    return view(
+        *(journal.ledger(), config.window, config.ratio, config.slot_seconds, now_s),
+        silence=silence,
+    )
 
 
 def recent_of(journal: Journal, config: AgentConfig) -> int | None:
@@ -197,11 +203,7 @@ def _vitals(journal: Journal) -> dict[str, object]:
 
 def _reporting(journal: Journal, config: AgentConfig, *, runs: bool) -> dict[str, object]:
     """Return whether this home reports now, and why not."""
-    ratio, now_s = config.ratio, int(config.clock.make().now())
-    silence = silence_of(journal, config)
-    facts = view(
-        journal.ledger(), config.window, ratio, config.slot_seconds, now_s, silence=silence
-    )
+    facts = spent_of(journal, config)
     if facts["state"] == "reporting" and not runs:
         return {"reporting": "not while the agent is stopped"}
     plans = plans_of(journal, config).values()
