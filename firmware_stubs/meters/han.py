@@ -7,8 +7,10 @@ IEC 62056-46 (HDLC), EN 13757-2 (M-Bus), IEC 62056-5-3 (general ciphering).
 import hashlib
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from firmware_stubs.meters.sml import crc
+from firmware_stubs.meters.telegram import Display
 
 _LLC = b"\xe6\xe7\x00"
 _TITLE = b"EDG\x00\x00\x00\x00\x07"
@@ -45,19 +47,10 @@ def ciphered_packet(inside: bytes) -> bytes:
     return header + b"\x30\x00\x00\x00\x2a" + hidden
 
 
-def han_telegram(  # noqa: PLR0913 (the fields of a telegram)
-    *,
-    meter_id: str,  # noqa: ARG001 (this list has none)
-    time_s: int,  # noqa: ARG001 (same)
-    import_wh: int,
-    power_w: int,
-    export_wh: int = 0,  # noqa: ARG001 (same)
-    export_power_w: int = 0,  # noqa: ARG001 (same)
-    is_mbus: bool = False,
-    is_ciphered: bool = False,
-) -> bytes:
+def han_telegram(*, is_mbus: bool = False, is_ciphered: bool = False, **shown: Any) -> bytes:
     """Return a HAN port's telegram of import and power."""
-    inside = _notification(import_wh, power_w)
+    now = Display(**shown)
+    inside = _notification(now.import_wh, now.power_w)
     inside = ciphered_packet(inside) if is_ciphered else inside
     return mbus_frame(inside) if is_mbus else hdlc_frame(_LLC + inside)
 

@@ -4,69 +4,57 @@ Written apart from the agent's parser, from the same standard, so that each chec
 Standard: Enedis-NOI-CPT_54E (docs/adr/0013-meters.md).
 """
 
-from firmware_stubs.meters.telegram import check_printable, timestamp
+from typing import Any
+
+from firmware_stubs.meters.telegram import Display, check_printable, timestamp
 
 MAX_VA = 10**5 - 1
 
 
-def linky_telegram(  # noqa: PLR0913 (the fields of a telegram)
-    *,
-    meter_id: str,
-    time_s: int,
-    import_wh: int,
-    power_w: int,
-    export_wh: int = 0,
-    export_power_w: int = 0,
-) -> bytes:
+def linky_telegram(**shown: Any) -> bytes:
     """Return a frame of the standard mode of a meter that also gives; its load has no reactance.
 
     The meter's number is the last twelve digits or capitals of `meter_id`.
     Raises ParameterError for what a meter cannot print.
     """
-    check_printable(import_wh, power_w, export_wh, export_power_w, MAX_VA)
-    local = timestamp(time_s)  # YYMMDDhhmmss and S or W, where the French have E and H
+    now = Display(**shown)
+    check_printable(now, MAX_VA)
+    local = timestamp(now.time_s)  # YYMMDDhhmmss and S or W, where the French have E and H
     clock = ("E" if local.endswith("S") else "H") + local[:-1]
     groups = (
-        ("ADSC", meter_id[-12:]),
+        ("ADSC", now.meter_id[-12:]),
         ("VTIC", "02"),
         ("DATE", clock, ""),
         ("NGTF", "PRODUCTEUR      "),
         ("LTARF", "INDEX NON CONSO "),
-        ("EAST", f"{import_wh:09d}"),
-        ("EASF01", f"{import_wh:09d}"),
-        ("EAIT", f"{export_wh:09d}"),
+        ("EAST", f"{now.import_wh:09d}"),
+        ("EASF01", f"{now.import_wh:09d}"),
+        ("EAIT", f"{now.export_wh:09d}"),
         ("IRMS1", "005"),
         ("URMS1", "228"),
         ("PREF", "03"),
-        ("SINSTS", f"{power_w:05d}"),
+        ("SINSTS", f"{now.power_w:05d}"),
         ("SMAXSN", "E180716063417", "00021"),
-        ("SINSTI", f"{export_power_w:05d}"),
+        ("SINSTI", f"{now.export_power_w:05d}"),
         ("MSG1", "PAS DE          MESSAGE         "),
     )
     return b"\x02" + b"".join(_group("\t", *fields) for fields in groups) + b"\x03"
 
 
-def historique_telegram(  # noqa: PLR0913 (one interface for all meters)
-    *,
-    meter_id: str,
-    time_s: int,  # noqa: ARG001 (this mode tells no time)
-    import_wh: int,
-    power_w: int,
-    export_wh: int = 0,
-    export_power_w: int = 0,
-) -> bytes:
+def historique_telegram(**shown: Any) -> bytes:
     """Return a frame of the historique mode with peak and off-peak registers; it cannot give."""
-    check_printable(import_wh, power_w, export_wh, export_power_w, MAX_VA)
+    now = Display(**shown)
+    check_printable(now, MAX_VA)
     groups = (
-        ("ADCO", meter_id[-12:]),
+        ("ADCO", now.meter_id[-12:]),
         ("OPTARIF", "HC.."),
         ("ISOUSC", "15"),
-        ("HCHC", f"{import_wh // 2:09d}"),
-        ("HCHP", f"{import_wh - import_wh // 2:09d}"),
+        ("HCHC", f"{now.import_wh // 2:09d}"),
+        ("HCHP", f"{now.import_wh - now.import_wh // 2:09d}"),
         ("PTEC", "HP.."),
         ("IINST", "001"),
         ("IMAX", "002"),
-        ("PAPP", f"{power_w:05d}"),
+        ("PAPP", f"{now.power_w:05d}"),
         ("HHPHC", "A"),
         ("MOTDETAT", "000000"),
     )

@@ -5,9 +5,10 @@ Written apart from the agent's tables, from the makers', so that each checks the
 
 import struct
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from firmware_stubs.meters.pty_port import MeterEnd
+from firmware_stubs.meters.telegram import Display
 
 Values = Callable[[], tuple[int, int, int]]
 """Net power in W, import and export in Wh, as they are now."""
@@ -132,18 +133,10 @@ class Registers:
     def __init__(self) -> None:
         self.values = (0, 0, 0)
 
-    def __call__(  # noqa: PLR0913 (one interface for all meters)
-        self,
-        *,
-        meter_id: str,  # noqa: ARG002 (Modbus has none)
-        time_s: int,  # noqa: ARG002 (same)
-        import_wh: int,
-        power_w: int,
-        export_wh: int = 0,
-        export_power_w: int = 0,
-    ) -> bytes:
+    def __call__(self, **shown: Any) -> bytes:
         """Hold the values from now on; return nothing to send."""
-        self.values = (power_w - export_power_w, import_wh, export_wh)
+        now = Display(**shown)
+        self.values = (now.net_w, now.import_wh, now.export_wh)
         return b""
 
 

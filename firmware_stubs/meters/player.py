@@ -8,7 +8,7 @@ from firmware_stubs.meters.pty_port import MeterEnd
 from firmware_stubs.meters.telegram import MAX_WH, p1_telegram
 
 Show = Callable[..., bytes]
-"""A meter's protocol: `p1_telegram` or another function with its keyword arguments."""
+"""A meter's protocol: `p1_telegram` or another function of `Display`'s fields, by keyword."""
 
 Mangle = Callable[[int, bytes], bytes]
 """Scripted damage: (number of the telegram from 0, telegram) -> the bytes to send instead."""

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from firmware_stubs.meters.player import Show
-from firmware_stubs.meters.telegram import p1_telegram
+from firmware_stubs.meters.telegram import Display, p1_telegram
 
 Words = Callable[[int, int, int], object]
 """Net power in W, and the registers in Wh: what a product says of them."""
@@ -25,16 +25,9 @@ class Twin(NamedTuple):
 
 
 def _says(words: Words) -> Show:
-    def show(  # noqa: PLR0913 (one interface for all meters)
-        *,
-        meter_id: str,  # noqa: ARG001 (dongles tell their own)
-        time_s: int,  # noqa: ARG001 (same)
-        import_wh: int,
-        power_w: int,
-        export_wh: int = 0,
-        export_power_w: int = 0,
-    ) -> bytes:
-        said = words(power_w - export_power_w, import_wh, export_wh)
+    def show(**shown: Any) -> bytes:
+        now = Display(**shown)
+        said = words(now.net_w, now.import_wh, now.export_wh)
         return json.dumps(said).encode("ascii")
 
     return show

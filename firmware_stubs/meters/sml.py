@@ -6,9 +6,10 @@ Standard: BSI TR-03109-1, LMN part B (docs/adr/0013-meters.md).
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from edge_ldp.device.errors import ParameterError
-from firmware_stubs.meters.telegram import check_printable
+from firmware_stubs.meters.telegram import Display, check_printable
 
 _ESCAPE = b"\x1b" * 4
 _OPEN, _LIST, _CLOSE = 0x0101, 0x0701, 0x0201
@@ -17,28 +18,19 @@ _DRAWN = {"15.7.0": 0x182, "16.7.0": 0x1C_0104}
 """Status words of the older EDL meter, and of the basic meter."""
 
 
-def sml_telegram(  # noqa: PLR0913 (the fields of a telegram)
-    *,
-    meter_id: str,
-    time_s: int,
-    import_wh: int,
-    power_w: int,
-    export_wh: int = 0,
-    export_power_w: int = 0,
-    power: str = "16.7.0",
-    has_sign: bool = True,
-) -> bytes:
+def sml_telegram(*, power: str = "16.7.0", has_sign: bool = True, **shown: Any) -> bytes:
     """Return the telegram of a meter whose server id is the last ten characters of `meter_id`.
 
     Registers are shown in tenths of a watt-hour, power in whole watts by the register `power`: net,
     or without a sign, and then the status word of the import says which way it goes. The time
     shown is seconds since 1970. Raises ParameterError for what a meter cannot send.
     """
-    check_printable(import_wh, power_w, export_wh, export_power_w)
-    if not (meter_id.isascii() and meter_id):
+    now = Display(**shown)
+    check_printable(now)
+    if not (now.meter_id.isascii() and now.meter_id):
         raise ParameterError("meter_id", "ASCII characters")
-    server = _octets(meter_id[-10:].encode())
-    net, status = power_w - export_power_w, b"\x01"
+    server = _octets(now.meter_id[-10:].encode())
+    net, status = now.net_w, b"\x01"
     if not has_sign:
         status = b"\x65" + (_GIVEN if net < 0 else _DRAWN)[power].to_bytes(4, "big")
     watts = _number(net) if has_sign else b"\x65" + abs(net).to_bytes(4, "big")
@@ -50,13 +42,15 @@ def sml_telegram(  # noqa: PLR0913 (the fields of a telegram)
             b"\x01\x00\x01\x08\x00\xff",
             b"\x62\x1e",
             b"\x52\xff",
-            _number(10 * import_wh, 8),
+            _number(10 * now.import_wh, 8),
             status,
         ),
-        _entry(b"\x01\x00\x02\x08\x00\xff", b"\x62\x1e", b"\x52\xff", _number(10 * export_wh, 8)),
+        _entry(
+            b"\x01\x00\x02\x08\x00\xff", b"\x62\x1e", b"\x52\xff", _number(10 * now.export_wh, 8)
+        ),
         _entry(at, b"\x62\x1b", b"\x52\x00", watts),
     )
-    clock = b"\x72\x62\x02\x65" + time_s.to_bytes(4, "big")
+    clock = b"\x72\x62\x02\x65" + now.time_s.to_bytes(4, "big")
     values = bytes([0x70 | len(entries)]) + b"".join(entries)
     body = (
         _message(1, _OPEN, b"\x76\x01\x01" + _octets(b"\x01") + server + b"\x01\x01")

@@ -5,7 +5,7 @@ Source: P1 Companion Standard 5.0.2 §5, §6.
 """
 
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.protocol.utc import utc
@@ -14,39 +14,47 @@ MAX_WH = 10**9 - 1  # six digits of kWh and three decimals
 MAX_W = 10**6 - 1
 
 
-def p1_telegram(  # noqa: PLR0913 (the fields of a telegram)
-    *,
-    meter_id: str,
-    time_s: int,
-    import_wh: int,
-    power_w: int,
-    export_wh: int = 0,
-    export_power_w: int = 0,
-    has_hex_clock: bool = False,
-) -> bytes:
-    """Return the telegram of a meter at `time_s` (seconds UTC, printed as Central European time).
+class Display(NamedTuple):
+    """What a meter of any protocol shows: whose, when (seconds UTC), registers and powers."""
+
+    meter_id: str
+    time_s: int
+    import_wh: int
+    power_w: int
+    export_wh: int = 0
+    export_power_w: int = 0
+
+    @property
+    def net_w(self) -> int:
+        """Power, below 0 while it gives."""
+        return self.power_w - self.export_power_w
+
+
+def p1_telegram(*, has_hex_clock: bool = False, **shown: Any) -> bytes:
+    """Return the telegram of a `Display`; its time is printed as Central European time.
 
     `has_hex_clock`: the time is printed as the octets of a COSEM date-time, in hexadecimal.
 
     Registers are in Wh, split evenly over two tariffs; power is in W. Voltages, currents and
     counters of interruptions are constant. Raises ParameterError for what a meter cannot print.
     """
-    check_printable(import_wh, power_w, export_wh, export_power_w)
-    if not (meter_id.isascii() and meter_id.isprintable() and 1 <= len(meter_id) <= 48):  # noqa: PLR2004 (S96 in hexadecimal)
+    now = Display(**shown)
+    check_printable(now)
+    if not (now.meter_id.isascii() and now.meter_id.isprintable() and 1 <= len(now.meter_id) <= 48):  # noqa: PLR2004 (S96 in hexadecimal)
         raise ParameterError("meter_id", "1 to 48 printable ASCII characters")
     lines = (
         "/EDG5\\253769484_A",
         "",
         "1-3:0.2.8(50)",
-        f"0-0:1.0.0({cosem_time(time_s) if has_hex_clock else timestamp(time_s)})",
-        f"0-0:96.1.1({meter_id.encode().hex().upper()})",
-        f"1-0:1.8.1({_kilo(import_wh // 2, 6)}*kWh)",
-        f"1-0:1.8.2({_kilo(import_wh - import_wh // 2, 6)}*kWh)",
-        f"1-0:2.8.1({_kilo(export_wh // 2, 6)}*kWh)",
-        f"1-0:2.8.2({_kilo(export_wh - export_wh // 2, 6)}*kWh)",
+        f"0-0:1.0.0({cosem_time(now.time_s) if has_hex_clock else timestamp(now.time_s)})",
+        f"0-0:96.1.1({now.meter_id.encode().hex().upper()})",
+        f"1-0:1.8.1({_kilo(now.import_wh // 2, 6)}*kWh)",
+        f"1-0:1.8.2({_kilo(now.import_wh - now.import_wh // 2, 6)}*kWh)",
+        f"1-0:2.8.1({_kilo(now.export_wh // 2, 6)}*kWh)",
+        f"1-0:2.8.2({_kilo(now.export_wh - now.export_wh // 2, 6)}*kWh)",
         "0-0:96.14.0(0002)",
-        f"1-0:1.7.0({_kilo(power_w, 2)}*kW)",
-        f"1-0:2.7.0({_kilo(export_power_w, 2)}*kW)",
+        f"1-0:1.7.0({_kilo(now.power_w, 2)}*kW)",
+        f"1-0:2.7.0({_kilo(now.export_power_w, 2)}*kW)",
         *_CONSTANT,
         "!",
     )
@@ -73,17 +81,11 @@ def full_p1_telegram(*, power_w: int, import_wh: int, **rest: Any) -> bytes:
     return body + b"%04X\r\n" % crc(body)
 
 
-def check_printable(
-    import_wh: int, power_w: int, export_wh: int, export_power_w: int, most_w: int = MAX_W
-) -> None:
+def check_printable(shown: Display, most_w: int = MAX_W) -> None:
     """Raise ParameterError for a register or power that has more digits than a meter prints."""
-    for name, number, limit in (
-        ("import_wh", import_wh, MAX_WH),
-        ("export_wh", export_wh, MAX_WH),
-        ("power_w", power_w, most_w),
-        ("export_power_w", export_power_w, most_w),
-    ):
-        if not 0 <= number <= limit:
+    limits = {"import_wh": MAX_WH, "export_wh": MAX_WH, "power_w": most_w, "export_power_w": most_w}
+    for name, limit in limits.items():
+        if not 0 <= getattr(shown, name) <= limit:
             raise ParameterError(name, f"0..{limit}")
 
 
