@@ -1,9 +1,10 @@
-"""A clock for what waits in vain beside its peer, in one loop: it stands still while that does."""
+"""Work beside a test in one loop, and a clock that stands still while such work does."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -26,11 +27,22 @@ class PacedClock:
 
 
 @asynccontextmanager
+async def beside(*work: Coroutine[Any, Any, Any]) -> AsyncIterator[list[asyncio.Task[Any]]]:
+    """Let work run meanwhile; it is cancelled, and ends, with us."""
+    running = [asyncio.create_task(one) for one in work]
+    try:
+        yield running
+    finally:
+        for one in running:
+            one.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+
+@asynccontextmanager
 async def paced(module: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]:
     """Let a module that asks the loop for nothing but its time go by a paced clock."""
     clock = PacedClock()
     own = SimpleNamespace(**vars(asyncio) | {"get_running_loop": lambda: clock})
     monkeypatch.setattr(f"{module}.asyncio", own)
-    running = asyncio.create_task(clock.run())
-    yield
-    running.cancel()
+    async with beside(clock.run()):
+        yield

@@ -18,6 +18,7 @@ from agent.state.journal import Journal
 from agent.state.local_mode import local_device
 from agent.state.place import running_path
 from edge_ldp.device.sums_frame import SumsFrame, decode_sums
+from edge_ldp.protocol.ledger import Ledger
 from edge_ldp.protocol.released import FIRST_SUMS_KEY
 from tests.agent.samples import SLOT_S, T0, StillClock, make_config, make_plan
 
@@ -137,6 +138,12 @@ class SumsBench:
     def sums(self) -> SumsJournal:
         place = running_path(self.state, SUMS_ENDING, self.config.device.keep or "run")
         return SumsJournal(self.journal, RunningFile(place))
+
+    @property
+    def ledger(self) -> Ledger:
+        ledger = self.journal.ledger()
+        assert ledger is not None
+        return ledger
 
     @property
     def running(self) -> list[RunningSum]:

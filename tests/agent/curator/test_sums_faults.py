@@ -149,8 +149,7 @@ def test_two_meters_streams_have_one_window_and_a_gap_of_one_is_its_own_AGT_26(
     bench = SumsBench(tmp_path / "s.db", share, quantities=("power", "power_export"))
     bench.push(*[500] * 10)
     assert [one.n for one in bench.running] == [(10,), (10,)]
-    ledger = bench.journal.ledger()
-    assert ledger is not None
+    ledger = bench.ledger
     assert (ledger.window.reports, ledger.window.streams) == (4, 2)
     bench.journal.close()
 

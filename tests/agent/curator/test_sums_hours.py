@@ -80,8 +80,7 @@ def test_no_hour_is_summed_of_which_a_quarter_is_silent_AGT_38(tmp_path: Path, b
     """Wherever in an hour the silence ends."""
     clock = StillClock(MIDNIGHT - SLOT_S * (30 + begun))
     bench = HoursBench(tmp_path / "s.db", begins=False, clock=clock)
-    ledger = bench.journal.ledger()
-    assert ledger is not None
+    ledger = bench.ledger
     for _ in range(24):
         bench.quarters(1)
         if bench.device.slot % 4 == 0:
@@ -152,8 +151,7 @@ def test_another_length_begins_with_a_silent_window_and_sums_no_time_again_AGT_3
     bench.close_hour()
     bench.restart(ALL.replace("3600", other))
     assert bench.gas == 0
-    ledger = bench.journal.ledger()
-    assert ledger is not None
+    ledger = bench.ledger
     assert ledger.silent_until == bench.device.slot + WIDE
 
 

@@ -65,8 +65,7 @@ def test_a_slots_value_enters_a_sum_and_a_report_and_pays_for_both(tmp_path: Pat
     bench.day()
     bench.push(500)
     assert [one.n for one in bench.frames] == [(96,)]
-    ledger = bench.journal.ledger()
-    assert ledger is not None
+    ledger = bench.ledger
     assert (ledger.window.reports, ledger.window.slots) == (4, 4)
     assert ledger.reports == 97
     terms = sum_terms(bench.config)[0]
@@ -93,8 +92,7 @@ def test_the_owners_limit_of_all_epsilon_counts_sums_and_reports_together_AGT_27
     assert "lifetime reached: nothing is reported any more" in caplog.text
     bench.day()
     bench.push(500)
-    ledger = bench.journal.ledger()
-    assert ledger is not None
+    ledger = bench.ledger
     assert ledger.reports == (0 if stream == SUMS else 20)
     assert 37 < ledger.epsilon_spent + bench.sums.spent() <= 40
     assert len(bench.frames) == 1
@@ -347,8 +345,7 @@ def test_another_mode_share_window_or_layout_begins_with_a_silent_window_AGT_35(
     silent = bench.config.window.slots
     bench.push(*[500] * silent)
     assert bench.running == []
-    ledger = bench.journal.ledger()
-    assert ledger is not None
+    ledger = bench.ledger
     assert ledger.reports == 0
     bench.push(500, 500)
     (running,) = bench.running

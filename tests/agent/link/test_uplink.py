@@ -24,6 +24,7 @@ from edge_ldp.protocol.messages import Receipt, StreamReceipt, parse_status, top
 from edge_ldp.protocol.presence import Presence
 from edge_ldp.service.backoff import JITTER_STEPS
 from edge_ldp.service.mqtt import Broker, Link, open_link
+from tests.agent.paced import beside
 from tests.agent.samples import DEVICE, FLEET, SLOT_S, StillClock, make_config, make_plan
 from tests.integration.agent_bench import STORE, Hub, listening, until
 from tests.integration.conftest import HOST, OPEN, RealBroker, broker, free_port, make_broker
@@ -101,12 +102,10 @@ class Home:
 
     @asynccontextmanager
     async def connecting(self) -> AsyncIterator[None]:
-        running = asyncio.create_task(self.uplink.run())
         try:
-            yield
+            async with beside(self.uplink.run()):
+                yield
         finally:
-            running.cancel()
-            await asyncio.gather(running, return_exceptions=True)
             self.journal.close()
 
     def overdue(self) -> None:
@@ -462,6 +461,15 @@ async def test_a_retained_receipt_tells_of_a_rollback_before_anything_is_sent_AG
         assert hub.payloads[DEVICE] == {}
 
 
+def copied(tmp_path: Path, port: int, **changes: Any) -> Home:
+    """Return the device in "one", stopped after 30 slots; "two" has a copy of it."""
+    home = Home(tmp_path / "one", port, **changes)
+    home.live(30, online=False)
+    home.journal.close()
+    copytree(tmp_path / "one", tmp_path / "two")
+    return home
+
+
 async def gives_up(older: Home) -> None:
     """Wait until an older copy knows what it is; it then has nothing to send, and sends nothing."""
     async with older.connecting():
@@ -477,10 +485,7 @@ async def test_an_older_copy_is_found_by_its_own_retained_status_AGT_25(
 ) -> None:
     """Nothing was received yet, so no receipt tells of it."""
     changes: dict[str, Any] = {"broker": f'protocol = "{protocol}"'}
-    first = Home(tmp_path / "one", broker.port, **changes)
-    first.live(30, online=False)
-    first.journal.close()
-    copytree(tmp_path / "one", tmp_path / "two")
+    first = copied(tmp_path, broker.port, **changes)
     async with listening(broker, receipts=False) as hub:
         later = Home(tmp_path / "one", broker.port, clock=first.clock, **changes)
         later.live(20, online=False)
@@ -502,10 +507,7 @@ async def test_after_a_power_cut_the_receipt_alone_tells_of_an_older_copy_AGT_25
     broker: RealBroker, tmp_path: Path
 ) -> None:
     """The will, which tells of no report, has taken the place of what the device last said."""
-    first = Home(tmp_path / "one", broker.port)
-    first.live(30, online=False)
-    first.journal.close()
-    copytree(tmp_path / "one", tmp_path / "two")
+    first = copied(tmp_path, broker.port)
     proxy = CuttingProxy(broker.port)
     async with proxy as port, listening(broker, receipts=False) as hub:
         later = Home(tmp_path / "one", port, clock=first.clock)

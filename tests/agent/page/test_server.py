@@ -12,6 +12,7 @@ from agent.config import parse_config
 from agent.config.sections import PageTable
 from agent.errors import StorageError
 from agent.page.server import Page
+from tests.agent.paced import beside
 from tests.agent.page.at_home import at_home
 from tests.agent.samples import config_text
 from tests.integration.agent_bench import until
@@ -25,13 +26,9 @@ ASKED = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 async def shown(state: Path, *readers: str) -> AsyncIterator[tuple[Page, int]]:
     port = free_port()
     page = at_home(state).page(port=port, readers=readers)
-    running = asyncio.create_task(page.run())
-    await until(lambda: page.health == "ok")
-    try:
+    async with beside(page.run()):
+        await until(lambda: page.health == "ok")
         yield page, port
-    finally:
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
 
 
 async def ask(port: int, asked: bytes = ASKED, host: str = HOST) -> bytes:

@@ -19,6 +19,7 @@ from firmware_stubs.meters.tcp_port import TcpPort
 from firmware_stubs.meters.telegram import p1_telegram
 from tests.agent.adapters import pyserial_server, ser2net
 from tests.agent.meters.samples import heard, values
+from tests.agent.paced import beside
 from tests.agent.running.test_feed import Bench, make
 from tests.integration.agent_bench import until
 from tests.integration.conftest import free_port
@@ -232,18 +233,16 @@ async def test_SER_09_a_feed_comes_back_by_itself_and_says_each_change_once(
     make: type[Bench], bridge: TcpPort, caplog: pytest.LogCaptureFixture
 ) -> None:
     bench = make(port=bridge.name)  # type: ignore[call-arg] # the fixture gives the path
-    with caplog.at_level(logging.INFO):
-        running = asyncio.create_task(bench.feed.run())
+    caplog.set_level(logging.INFO)
+    async with beside(bench.feed.run()), asyncio.timeout(300):
         for count in (1, 2, 3):
-            async with asyncio.timeout(300):
-                await bridge.wait_for_reader()
-                await bridge.write(TELEGRAM)
-                await until(lambda count=count: bench.feed.counts["believed"] == count)  # type: ignore[misc]
+            await bridge.wait_for_reader()
+            await bridge.write(TELEGRAM)
+            await until(lambda count=count: bench.feed.counts["believed"] == count)  # type: ignore[misc]
             assert bench.feed.health == "ok"
             bridge.hang_up()
         bridge.unplug()
         await until(lambda: bench.feed.health == "degraded: port gone")
-        running.cancel()
     said = [r.message for r in caplog.records if r.message.startswith("port")]
     assert sum(line.endswith(": open") for line in said) == 3
     assert not any("in the clear" in line for line in said)  # it is this machine
@@ -253,19 +252,16 @@ async def test_SER_23_a_server_that_hangs_up_at_once_is_tried_ever_more_rarely(
     make: type[Bench], bridge: TcpPort, caplog: pytest.LogCaptureFixture
 ) -> None:
     bench = make(port=bridge.name)  # type: ignore[call-arg] # same
-    feed = bench.feed
     waits = [retry_s(bridge.name, failures) for failures in range(12)]
     assert all(0.75 * 2**k <= wait <= 2**k for k, wait in enumerate(waits[:5]))
     assert all(22 <= wait <= 30 for wait in waits[5:])
     assert retry_s("/dev/ttyUSB0", 100) == 1
-    with caplog.at_level(logging.INFO):
-        running = asyncio.create_task(feed.run())
+    caplog.set_level(logging.INFO)
+    async with beside(bench.feed.run()), asyncio.timeout(300):
         for _ in range(2):
-            async with asyncio.timeout(300):
-                await bridge.wait_for_reader()
+            await bridge.wait_for_reader()
             bridge.hang_up()
             await asyncio.sleep(0.05)
-        running.cancel()
     said = [r.message.split(";")[0] for r in caplog.records if r.message.startswith("port")]
     # after the first attempt "open" is said when a telegram comes
     assert said == [f"port {bridge.name}: open", f"port {bridge.name}: gone"]
@@ -275,9 +271,8 @@ async def test_readings_in_the_clear_are_warned_of(
     make: type[Bench], caplog: pytest.LogCaptureFixture
 ) -> None:
     bench = make(port="socket://192.0.2.1:9")  # type: ignore[call-arg] # same
-    running = asyncio.create_task(bench.feed.run())
-    await until(lambda: "readings cross the network in the clear" in caplog.text)
-    running.cancel()
+    async with beside(bench.feed.run()):
+        await until(lambda: "readings cross the network in the clear" in caplog.text)
 
 
 async def test_SER_35_a_line_of_seven_bits_is_read_through_a_bridge_of_eight(
@@ -301,9 +296,8 @@ async def test_a_meter_that_keeps_its_speed_is_asked_through_a_plain_bridge(
     lines = 'protocol = "iec62056-21"\nmode = "request"\nkeep_speed = true'
     table = parse_meter(f'port = "{bridge.name}"\n{lines}', "x")
     baud, data_bits, parity = table.line
-    serving = asyncio.create_task(serve_readout(bridge, lambda: 378, reaction_s=0.02))
-    opened = await open_port(bridge.name, baud, parity=parity, data_bits=data_bits)
-    with closing(opened) as port:
-        (found,) = await heard(port, table)
-    serving.cancel()
+    async with beside(serve_readout(bridge, lambda: 378, reaction_s=0.02)):
+        opened = await open_port(bridge.name, baud, parity=parity, data_bits=data_bits)
+        with closing(opened) as port:
+            (found,) = await heard(port, table)
     assert values(found)["power"] == 378

@@ -33,7 +33,7 @@ from firmware_stubs.meters.meter_command import PROTOCOLS
 from firmware_stubs.meters.readout import serve_readout
 from firmware_stubs.meters.tcp_port import TcpPort
 from tests.agent.meters.samples import heard, sealed, values
-from tests.agent.paced import paced
+from tests.agent.paced import beside, paced
 
 pytestmark = pytest.mark.integration
 MARKER = 7353
@@ -65,11 +65,8 @@ async def probed(
 ) -> tuple[Found | None, list[Tried], list[str]]:
     """Return what is found of a meter that sends so, what was tried, and what was said."""
     said: list[str] = []
-    speaking = asyncio.create_task(sending)
-    try:
+    async with beside(sending):
         outcome, tried = await probe(str(name), said.append, **{"seconds": SECONDS, **options})
-    finally:
-        speaking.cancel()
     return outcome, tried, said
 
 

@@ -28,6 +28,7 @@ from firmware_stubs.meters.han import FOREIGN
 from firmware_stubs.meters.readout import readout_text
 from firmware_stubs.meters.telegram import full_p1_telegram, p1_telegram, timestamp
 from tests.agent.meters.samples import sealed
+from tests.agent.paced import beside
 from tests.agent.samples import SLOT, SLOT_S, T0, StillClock, make_config, make_plan
 from tests.integration.agent_bench import until
 from tests.meters.faults import without_season
@@ -680,19 +681,17 @@ async def test_a_port_that_is_not_there_is_waited_for_SER_08_SER_09(
 ) -> None:
     pty = PtyPort(tmp_path / "meter")
     bench = make(port=pty.link)
-    running = asyncio.create_task(bench.feed.run())
-    await asyncio.sleep(0.2)
-    for _ in range(2):
-        pty.plug()
-        async with asyncio.timeout(300):
+    async with beside(bench.feed.run()), asyncio.timeout(300):
+        await asyncio.sleep(0.2)
+        for _ in range(2):
+            pty.plug()
             await pty.wait_for_reader()
             await speak(bench, pty)
-        pty.unplug()
-        for _ in range(8):  # slots go by: the port is what is said, and nothing besides
-            await asyncio.sleep(0.15)
-            bench.clock.pass_s(SLOT_S)
-            bench.tick()
-    running.cancel()
+            pty.unplug()
+            for _ in range(8):  # slots go by: the port is what is said, and nothing besides
+                await asyncio.sleep(0.15)
+                bench.clock.pass_s(SLOT_S)
+                bench.tick()
     said = [record.message for record in caplog.records]
     assert sum("waiting for it" in line for line in said) <= 5  # "gone", then "no such device"
     assert not any("no valid telegram" in line for line in said)
@@ -720,8 +719,7 @@ async def test_SER_23_what_takes_the_ports_place_later_is_waited_out(
     pty = PtyPort(tmp_path / "meter")
     pty.plug()
     bench = make(port=pty.link)
-    running = asyncio.create_task(bench.feed.run())
-    async with asyncio.timeout(300):
+    async with beside(bench.feed.run()) as (running,), asyncio.timeout(300):
         await pty.wait_for_reader()
         pty.unplug()
         pty.link.write_text("no port")
@@ -732,7 +730,6 @@ async def test_SER_23_what_takes_the_ports_place_later_is_waited_out(
         pty.plug()
         await pty.wait_for_reader()
         await speak(bench, pty)
-    running.cancel()
     pty.unplug()
 
 
@@ -740,9 +737,8 @@ async def test_time_is_kept_without_a_meter(make: Any) -> None:
     bench = make(slot_seconds=1, clock='trust = "assume"')
     bench.telegram()
     bench.clock.pass_s(3)
-    keeping = asyncio.create_task(bench.feeds.keep_time())
-    await asyncio.sleep(0)  # its first look comes before its first pause
-    keeping.cancel()
+    async with beside(bench.feeds.keep_time()):
+        await asyncio.sleep(0)  # its first look comes before its first pause
     assert [closed.values for closed in bench.closed] == [(500,)]
 
 
@@ -841,29 +837,23 @@ async def test_two_meters_at_two_ports_have_one_ledger_and_never_more_than_k_in_
     ports = [PtyPort(tmp_path / name) for name in ("house", "heat")]
     for port in ports:
         port.plug()
-    running = [asyncio.create_task(meter.run()) for meter in bench.feeds.meters]
-    try:
-        async with asyncio.timeout(300):
-            for port in ports:
-                await port.wait_for_reader()
-            for slot in range(40):
-                for at, port in enumerate(ports[: 1 if slot >= 30 else 2]):
-                    seen = bench.feeds.meters[at].counts["believed"]
-                    told, total = int(bench.clock.now()), 1000 + slot
-                    data = p1_telegram(meter_id=METER, time_s=told, import_wh=total, power_w=500)
-                    await port.write(data)
-                    await until(partial(believed_more, bench, at, seen))
-                for _ in range(2):  # a slot that closes a whole slot late would count as the next
-                    bench.tick()
-                    bench.clock.pass_s(SLOT_S // 2)
-                if slot == 29:
-                    ports[1].unplug()
-            await until(lambda: "(heat)" in bench.feeds.health)
-    finally:
-        for task in running:
-            task.cancel()
-        await asyncio.gather(*running, return_exceptions=True)
-        ports[0].unplug()
+    async with beside(*(meter.run() for meter in bench.feeds.meters)), asyncio.timeout(300):
+        for port in ports:
+            await port.wait_for_reader()
+        for slot in range(40):
+            for at, port in enumerate(ports[: 1 if slot >= 30 else 2]):
+                seen = bench.feeds.meters[at].counts["believed"]
+                told, total = int(bench.clock.now()), 1000 + slot
+                data = p1_telegram(meter_id=METER, time_s=told, import_wh=total, power_w=500)
+                await port.write(data)
+                await until(partial(believed_more, bench, at, seen))
+            for _ in range(2):  # a slot that closes a whole slot late would count as the next
+                bench.tick()
+                bench.clock.pass_s(SLOT_S // 2)
+            if slot == 29:
+                ports[1].unplug()
+        await until(lambda: "(heat)" in bench.feeds.health)
+    ports[0].unplug()
     slots = reported(bench)
     assert {values[1] for slot, values in bench.slots.items() if slot < 29} == {1}
     for first in range(min(slots), max(slots)):
@@ -886,17 +876,12 @@ async def test_no_telegram_is_held_while_the_next_is_waited_for(make: Any, tmp_p
     pty = PtyPort(tmp_path / "meter")
     bench: Bench = make(port=pty.link)
     pty.plug()
-    running = asyncio.create_task(bench.feed.run())
-    try:
-        async with asyncio.timeout(300):
-            await pty.wait_for_reader()
-            for _ in range(3):
-                await speak(bench, pty)
-                await until(lambda: names_held(running.get_coro()) == [])
-    finally:
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
-        pty.unplug()
+    async with beside(bench.feed.run()) as (running,), asyncio.timeout(300):
+        await pty.wait_for_reader()
+        for _ in range(3):
+            await speak(bench, pty)
+            await until(lambda: names_held(running.get_coro()) == [])
+    pty.unplug()
 
 
 def test_no_reading_of_a_closed_slot_is_held_any_more(make: Any) -> None:

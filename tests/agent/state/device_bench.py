@@ -12,7 +12,7 @@ from agent.state.local_mode import local_device
 from edge_ldp.device.frame import decode
 from edge_ldp.protocol.messages import Receipt, Status, StreamReceipt
 from edge_ldp.protocol.signing import Keyring
-from tests.agent.samples import DEVICE, SLOT_S, T0, StillClock, make_config
+from tests.agent.samples import DEVICE, SLOT_S, T0, StillClock, make_config, make_plan
 
 Source = Callable[[int], bytes]
 DAY_S = 86_400
@@ -109,6 +109,14 @@ class Bench:
     @property
     def status(self) -> Status:
         return self.device.status("online")
+
+
+def planned(state: Path, *, slots: int = 0, **changes: Any) -> Bench:
+    """Return a device under a plan, so many slots later."""
+    bench = Bench(state, **changes)
+    assert bench.device.accept_plan("power", make_plan().to_json()) is None
+    bench.pass_slots(slots)
+    return bench
 
 
 def receipt(highest: int, *gaps: tuple[int, int], series: int = 0, last: int = -1) -> Receipt:

@@ -20,7 +20,7 @@ from edge_ldp.protocol.messages import Status
 from edge_ldp.protocol.utc import utc
 from edge_ldp.ratio import floor_ratio
 from tests.agent.samples import FLEET, SLOT, SLOT_S, StillClock, make_config, make_plan
-from tests.agent.state.device_bench import Bench, receipt
+from tests.agent.state.device_bench import Bench, planned, receipt
 
 
 def test_offline_reports_wait_and_are_packed_together_when_there_is_a_link(running: Bench) -> None:
@@ -45,9 +45,7 @@ def test_what_waits_is_packed_with_the_next_report_once_online(running: Bench) -
 
 
 def test_batches_are_made_no_faster_than_their_interval(tmp_path: Path) -> None:
-    bench = Bench(tmp_path / "s.db", sending=f"batch_interval_s = {4 * SLOT_S}")
-    bench.device.accept_plan("power", make_plan().to_json())
-    bench.pass_slots()
+    bench = planned(tmp_path / "s.db", sending=f"batch_interval_s = {4 * SLOT_S}", slots=1)
     bench.live(9)
     sizes = [len(decode(bench.payload(key) or b"").slots) for key in bench.keys]
     assert sizes == [1, 4, 4]
@@ -103,9 +101,7 @@ def test_a_receipt_deletes_what_it_covers_for_good(running: Bench) -> None:
 def test_batches_beyond_the_age_limit_are_given_up_and_counted_AGT_16(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    bench = Bench(tmp_path / "s.db", sending="max_age_days = 1")
-    bench.device.accept_plan("power", make_plan().to_json())
-    bench.pass_slots()
+    bench = planned(tmp_path / "s.db", sending="max_age_days = 1", slots=1)
     bench.live(10)
     bench.pass_slots(96 - 5)
     caplog.clear()
@@ -123,9 +119,7 @@ def test_batches_beyond_the_age_limit_are_given_up_and_counted_AGT_16(
 def test_reports_that_never_found_a_link_are_given_up_too_and_counted_AGT_16(
     tmp_path: Path,
 ) -> None:
-    bench = Bench(tmp_path / "s.db", sending="max_age_days = 1")
-    bench.device.accept_plan("power", make_plan().to_json())
-    bench.pass_slots()
+    bench = planned(tmp_path / "s.db", sending="max_age_days = 1", slots=1)
     for _ in range(30):
         bench.live(10, online=False)
         bench.device.housekeeping()
@@ -140,9 +134,7 @@ def test_reports_that_never_found_a_link_are_given_up_too_and_counted_AGT_16(
 
 def test_each_report_made_is_kept_settled_or_expired_and_the_count_says_so(tmp_path: Path) -> None:
     """S3 on the device: created = settled + expired + kept."""
-    bench = Bench(tmp_path / "s.db", sending="max_age_days = 1")
-    bench.device.accept_plan("power", make_plan().to_json())
-    bench.pass_slots()
+    bench = planned(tmp_path / "s.db", sending="max_age_days = 1", slots=1)
     settled = 0
     for hour in range(60):
         bench.live(4, online=hour % 5 > 0)

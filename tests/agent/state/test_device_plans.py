@@ -15,7 +15,7 @@ from edge_ldp.mechanisms import StochasticRounding
 from edge_ldp.protocol.plan import digest, last_epoch, plan_tag
 from edge_ldp.ratio import floor_ratio
 from tests.agent.samples import FLEET, SLOT, T0, bomb, make_plan
-from tests.agent.state.device_bench import Bench
+from tests.agent.state.device_bench import Bench, planned
 
 
 def test_without_a_plan_nothing_is_claimed_and_nothing_spent(bench: Bench) -> None:
@@ -117,8 +117,7 @@ def test_a_refusal_is_said_once_and_remembered_and_the_memory_is_bounded(
 def test_two_stored_plans_of_one_stream_id_are_not_both_taken_up(tmp_path: Path) -> None:
     """While the policy refuses a stored plan its id may be given away; then it is allowed again."""
     both: Any = {"quantities": ("power", "energy_import"), "window": (2, 1)}
-    bench = Bench(tmp_path / "s.db", **both)
-    assert bench.device.accept_plan("power", make_plan().to_json()) is None
+    bench = planned(tmp_path / "s.db", **both)
     bench.restart(**both, policy='mechanisms = ["stochastic-rounding", "square-wave"]')
     rounding = StochasticRounding(epsilon=1, low=0, high=1000)
     twin = replace(make_plan(stream="energy_import"), stream_mechanism=rounding)

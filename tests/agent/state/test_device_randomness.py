@@ -12,7 +12,7 @@ import pytest
 
 from edge_ldp.entropy import StuckEntropyError
 from tests.agent.samples import SLOT, make_config, make_plan
-from tests.agent.state.device_bench import Bench, Source
+from tests.agent.state.device_bench import Bench, Source, planned
 from tests.reached import words_in
 
 
@@ -84,8 +84,7 @@ def test_a_slot_given_up_for_want_of_randomness_costs_nothing_and_stays_below_th
     tmp_path: Path, tap: Tap
 ) -> None:
     """S4: what could not be drawn is not made up for later."""
-    bench = Bench(tmp_path / "s.db", window=(3, 7), entropy=tap)
-    bench.device.accept_plan("power", make_plan().to_json())
+    bench = planned(tmp_path / "s.db", window=(3, 7), entropy=tap)
     for slot in range(140):
         tap.fault = no_entropy if slot % 5 in (1, 2) else None
         bench.live(1)
@@ -102,8 +101,7 @@ def test_a_ledger_that_cannot_be_drawn_is_opened_as_soon_as_there_is_randomness_
 ) -> None:
     tap.fault = no_entropy
     with caplog.at_level(logging.INFO):
-        bench = Bench(tmp_path / "s.db", window=(10, 10), entropy=tap)
-        bench.device.accept_plan("power", make_plan().to_json())
+        bench = planned(tmp_path / "s.db", window=(10, 10), entropy=tap)
         bench.live(30)
         assert bench.journal.ledger() is None
         assert [r.levelname for r in caplog.records].count("WARNING") == 1

@@ -10,7 +10,15 @@ import pytest
 
 from agent.errors import StorageError
 from tests.agent.samples import SLOT, SLOT_S, T0, StillClock, make_config, make_plan
-from tests.agent.state.device_bench import DAY_S, TEN_YEARS_S, Bench, receipt, restored, saved
+from tests.agent.state.device_bench import (
+    DAY_S,
+    TEN_YEARS_S,
+    Bench,
+    planned,
+    receipt,
+    restored,
+    saved,
+)
 
 
 def test_a_slot_is_randomised_once_whatever_is_closed_again_PRV_01(running: Bench) -> None:
@@ -65,8 +73,7 @@ def test_a_clock_that_goes_back_reports_no_slot_twice_AGT_10(running: Bench, bac
 def test_a_device_without_state_waits_a_window_and_skips_the_current_slot_PRV_12(
     tmp_path: Path,
 ) -> None:
-    bench = Bench(tmp_path / "s.db", window=(10, 10))
-    bench.device.accept_plan("power", make_plan().to_json())
+    bench = planned(tmp_path / "s.db", window=(10, 10))
     bench.live(30)
     assert [slot for slot, _ in bench.made] == list(range(SLOT + 10, SLOT + 30))
 
@@ -136,8 +143,7 @@ def stepped(bench: Bench, real_s: int, *, each_s: int = 30) -> None:
 
 def test_a_clock_stepped_from_slot_to_slot_gains_no_report_AGT_22(tmp_path: Path) -> None:
     """The default window: 8 reports in 97 quarter hours; it gave 95 in 24 real hours."""
-    bench = Bench(tmp_path / "s.db", window=(8, 97))
-    bench.device.accept_plan("power", make_plan().to_json())
+    bench = planned(tmp_path / "s.db", window=(8, 97))
     bench.live(97)
     before = int(bench.status.ledger["reports"])
     stepped(bench, DAY_S)
@@ -216,8 +222,7 @@ def test_at_the_end_of_its_lifetime_a_device_is_silent_said_before_and_after_AGT
 
 def test_of_reports_that_nobody_heard_of_nothing_tells_AGT_25(tmp_path: Path) -> None:
     """A limit, as docs/privacy.md says: the copy reports slots of the other life again."""
-    bench = Bench(tmp_path / "state" / "s.db")
-    bench.device.accept_plan("power", make_plan().to_json())
+    bench = planned(tmp_path / "state" / "s.db")
     bench.live(3)
     place = saved(bench, tmp_path / "copy")
     clock = bench.clock.now()
@@ -238,9 +243,7 @@ def test_a_restart_takes_a_looser_file_that_a_reload_refuses(running: Bench) -> 
 
 
 def test_a_lost_state_is_no_rollback_but_its_own_window_AGT_25_PRV_12(tmp_path: Path) -> None:
-    bench = Bench(tmp_path / "s.db")
-    bench.device.accept_plan("power", make_plan().to_json())
-    bench.pass_slots(2)
+    bench = planned(tmp_path / "s.db", slots=2)
     bench.live(5)
     (account,) = bench.status.streams
     bench.journal.close()

@@ -33,8 +33,9 @@ RATIO = floor_ratio(1)
 WINDOW = Window(8, 97, 1)
 LEDGER = Ledger(WINDOW, tuple(range(0, 80, 10)), SLOT + 3, silent_until=0, spent=((3, 2, 9),))
 WAITING = [Report(1, SLOT + 2, 1, 7), Report(1, SLOT + 3, 1, 8)]
+NUMBER = SLOT + 2  # the highest of a batch of slots until SLOT + 1 that an aggregator takes
 (BATCH,) = pack(
-    [Report(1, SLOT, 1, 5), Report(1, SLOT + 1, 1, 6)], numbered(1, following=SLOT, series=0)
+    [Report(1, SLOT, 1, 5), Report(1, SLOT + 1, 1, 6)], numbered(1, following=NUMBER, series=0)
 )
 PLAN = StoredPlan("power", 1, make_plan().to_json())
 
@@ -46,7 +47,7 @@ def write_version_1(path: Path) -> None:
     db.execute("PRAGMA journal_mode = WAL")
     db.executescript(f"BEGIN;{';'.join(TABLES[1])};PRAGMA user_version = 1;COMMIT;")
     db.execute("INSERT INTO ledger VALUES (1, 41, x'', ?)", (LEDGER.to_json(),))
-    db.execute("INSERT INTO streams VALUES (1, ?, ?, 6, 2)", (SLOT - 1, SLOT + 1))
+    db.execute("INSERT INTO streams VALUES (1, ?, ?, 6, 2)", (SLOT - 1, NUMBER + 1))
     db.execute("INSERT INTO plans VALUES (?, ?, ?)", (PLAN.name, PLAN.epoch, PLAN.payload))
     for report in WAITING:
         row = (report.stream, report.slot, report.epoch, report.code)
@@ -76,7 +77,7 @@ def check_content(journal: Journal) -> None:
     assert journal.keys() == [BATCH.key]
     assert journal.payload(BATCH.key) == BATCH.payload
     assert journal.plans() == [PLAN]
-    assert journal.status() == [StreamStatus(1, SLOT - 1, SLOT + 1, SLOT, 6, 2)]
+    assert journal.status() == [StreamStatus(1, SLOT - 1, NUMBER + 1, NUMBER, 6, 2)]
 
 
 LAST = PeriodLayout(SUMS.slot_seconds, SUMS.days, SUMS.cells, SUMS.offset_s, SUMS.block).first_slot(
@@ -132,7 +133,7 @@ def test_batches_v1_numbered_above_their_slots_are_packed_in_a_series_AGT_28(
     assert journal.waiting() == [*WAITING, *lost]
     assert journal.series() == [BatchSeries(1, 0, 0, 60, 15 * SLOT)]
     (account,) = journal.status()
-    assert (account.created, account.expired, account.oldest) == (8, 2, SLOT)
+    assert (account.created, account.expired, account.oldest) == (8, 2, NUMBER)
 
 
 @pytest.mark.parametrize("version", range(1, SCHEMA))
@@ -156,7 +157,7 @@ def test_a_brought_up_file_takes_the_next_claim(tmp_path: Path) -> None:
     write_version_1(tmp_path / "s.db")
     journal = Journal(tmp_path / "s.db")
     charged = charge(LEDGER, SLOT + 4, 0, [RATIO])
-    journal.commit(Claim(charged, (Report(1, SLOT + 4, 1, 9),)), [], begun(1, base=SLOT))
+    journal.commit(Claim(charged, (Report(1, SLOT + 4, 1, 9),)), [], begun(1, base=NUMBER))
     assert [report.slot for report in journal.waiting()] == [SLOT + 2, SLOT + 3, SLOT + 4]
     assert journal.status()[0].created == 7
 
@@ -291,7 +292,7 @@ def test_waiting_reports_are_given_up_after_the_batches_oldest_first(
     write_version_1(tmp_path / "s.db")
     journal = Journal(tmp_path / "s.db")
     lost = journal.shed(room * 16)
-    assert lost == [Key(1, SLOT)]  # its 59 bytes fit in none of these
+    assert lost == [Key(1, NUMBER)]  # its 59 bytes fit in none of these
     assert journal.waiting() == WAITING[2 - min(room, 2) :]
     gone = 2 + 2 - min(room, 2)
     assert journal.shed_counts() == {1: gone}

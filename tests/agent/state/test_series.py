@@ -11,7 +11,7 @@ from edge_ldp.protocol.signing import RECEIPT_CONTEXT, Signer
 from edge_ldp.protocol.strict_json import MessageError
 from edge_ldp.service.verify import keyring
 from tests.agent.samples import DEVICE, SLOT_S, T0, StillClock, make_plan
-from tests.agent.state.device_bench import Bench, receipt, restored, saved
+from tests.agent.state.device_bench import Bench, planned, receipt, restored, saved
 
 DAY_S = 86_400
 BACK_SLOTS, LIVED_SLOTS = 40, 5  # how far the clock of a copy goes back, and what it lives then
@@ -126,8 +126,7 @@ def forged(lie: str, own: StreamStatus, slot: int) -> Receipt:
 def test_a_forged_receipt_costs_a_silence_and_no_report_no_budget_no_copy_NET_24(
     tmp_path: Path, lie: str
 ) -> None:
-    bench = Bench(tmp_path / "state" / "s.db", window=(8, 97))
-    bench.device.accept_plan("power", make_plan().to_json())
+    bench = planned(tmp_path / "state" / "s.db", window=(8, 97))
     bench.live(200)
     bench.send()
     (own,) = bench.status.streams

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -12,6 +12,7 @@ from agent.config import parse_config
 from agent.config.sections import ShareTable
 from agent.tap.share import MOST_BEHIND, MOST_READERS, Share
 from firmware_stubs.meters.sml import sml_telegram
+from tests.agent.paced import beside
 from tests.agent.samples import config_text
 from tests.integration.agent_bench import until
 from tests.integration.conftest import free_port
@@ -23,13 +24,9 @@ HOST = "127.0.0.1"
 async def sharing(*readers: str) -> AsyncIterator[tuple[Share, int]]:
     port = free_port()
     share = Share(ShareTable(port=port, readers=readers))
-    running = asyncio.create_task(share.run())
-    await until(lambda: share.health == "ok")
-    try:
+    async with beside(share.run()):
+        await until(lambda: share.health == "ok")
         yield share, port
-    finally:
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
 
 
 def count(share: Share) -> int:
@@ -121,14 +118,13 @@ async def test_a_port_that_another_has_is_said_and_waited_for(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("agent.running.door.AGAIN_S", 0.01)
-    async with sharing() as (_, port):
-        second = Share(ShareTable(port=port))
-        running = asyncio.create_task(second.run())
-        await until(lambda: "trying again" in caplog.text)
-        assert second.health == "degraded: the share cannot listen"
-    await until(lambda: second.health == "ok")
-    running.cancel()
-    await asyncio.gather(running, return_exceptions=True)
+    async with AsyncExitStack() as stack:
+        async with sharing() as (_, port):
+            second = Share(ShareTable(port=port))
+            await stack.enter_async_context(beside(second.run()))
+            await until(lambda: "trying again" in caplog.text)
+            assert second.health == "degraded: the share cannot listen"
+        await until(lambda: second.health == "ok")
 
 
 def test_a_share_in_the_household_is_taken(tmp_path: Path) -> None:

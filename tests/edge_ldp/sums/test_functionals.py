@@ -8,6 +8,7 @@ import pytest
 
 from edge_ldp import GeneralWave, Mechanism, SquareWave
 from edge_ldp.device.channel import Wave
+from edge_ldp.device.errors import ParameterError
 from edge_ldp.sums import SurveyDesign, below, design_of, estimate, excess
 from edge_ldp.sums.functionals import EXACT, _buckets, _inputs, _law, _sent, largest_variance
 from tests.edge_ldp.sums.laws import average_weight, over_cells
@@ -106,6 +107,14 @@ def test_an_estimate_is_the_mean_weight_and_its_error_never_that_of_equal_report
     alone = np.eye(WIDE.code_count)[4]
     assert estimate(weights, law, alone).se == pytest.approx(most**0.5)
     assert estimate(weights, law, 100 * alone).se == pytest.approx(most**0.5 / 100)
+
+
+@pytest.mark.parametrize("counts", [[0] * 7, [1] * 7, [-1] * 18, [float("nan")] * 18, [[1] * 18]])
+def test_what_are_no_counts_of_a_survey_is_refused(counts: list[float]) -> None:
+    design = design_of(WIDE)
+    weights = design.weights(excess(design.edges, 3))
+    with pytest.raises(ParameterError, match="counts"):
+        estimate(weights, design.law, counts)
 
 
 def test_excess_and_share_below_agree_with_brute_force_on_uneven_cells() -> None:
