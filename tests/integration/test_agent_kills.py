@@ -1,4 +1,4 @@
-"""kill -9 before and after each call that leaves the agent: terminal, disk, socket; and restarts.
+"""kill -9 before and after each call that leaves the agent, and restarts; signals that end it.
 
 Real broker, aggregator and agents on one clock. After every kill the device's account and the
 aggregator's add up (S3), and an observer of the broker sees each slot in one version only (S2).
@@ -16,9 +16,11 @@ import pytest
 
 from agent.claims.batches import Key
 from agent.errors import StorageError
+from agent.link.uplink import FAREWELL_S
 from agent.state.journal import Journal
 from aggregator.counting.records import Record
 from edge_ldp.device.frame import decode
+from tests.agent.samples import make_plan
 from tests.integration.agent_bench import Agent, Hub, fast_clock, listening, made, playing, until
 from tests.integration.conftest import RealBroker
 from tests.integration.faulty import build, environment
@@ -170,3 +172,34 @@ async def test_killed_before_and_after_every_call_520_times_AGT_01_AGT_02_AGT_03
     tmp_path: Path, broker: RealBroker
 ) -> None:
     assert await kill_them(tmp_path, broker, 520, list(HOMES)) >= 500
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+async def test_a_signal_ends_it_within_5_s_with_everything_sent_and_an_offline_status_AGT_04(
+    tmp_path: Path, broker: RealBroker, number: int
+) -> None:
+    sending = "jitter_s = 86400\nbatch_interval_s = 86400\nreceipt_interval_s = 86400"
+    agent = Agent(tmp_path / "a", broker, fast_clock(50), sending=sending)
+    async with listening(broker) as hub, playing(agent):
+        await hub.publish(make_plan())
+        agent.start()
+        await until(lambda: waiting(agent) >= 5)
+        assert FAREWELL_S < 5  # after it the rest is kept, and not sent
+        assert await asyncio.to_thread(agent.end, number) == 0
+        await until(lambda: hub.is_offline(agent.device))
+        hub.check_complete(agent.device)
+        assert len(hub.slots(agent.device)) >= 5
+    assert waiting(agent) == 0
+    assert "Traceback" not in agent.log.read_text()
+
+
+def waiting(agent: Agent) -> int:
+    """Return how many reports no batch carries yet."""
+    try:
+        journal = Journal(agent.state, create=False)
+    except StorageError:  # not there yet
+        return 0
+    try:
+        return len(journal.waiting())
+    finally:
+        journal.close()

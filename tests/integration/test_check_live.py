@@ -114,18 +114,8 @@ async def test_what_works_is_ok_and_nothing_is_spent_or_kept(
         found = await tried(configured(tmp_path, pty, broker.port), plan_s=60)
     assert not untried(found)
     assert not fails(found)
-    assert list(found) == [
-        "state",
-        "clock",
-        "port",
-        "telegram",
-        "quantities",
-        "name",
-        "connection",
-        "login",
-        "rights",
-        "plan power",
-    ]
+    parts = "state clock port telegram quantities name connection login rights"
+    assert list(found) == [*parts.split(), "plan power"]
     assert "nobody listens yet" in found["rights"].told
     assert not (tmp_path / "state.db").exists()
     shown = "".join(verdict.text() for verdict in found.values())

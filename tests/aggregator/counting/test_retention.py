@@ -28,7 +28,7 @@ class Stream:
     id: int = 1
 
 
-QUARTERS, HOURS = Stream(900), Stream(3600)
+QUARTERS = Stream(900)
 
 
 def steps(stream: Stream, keeping: Keeping, buckets: range, now_s: float) -> list[Step]:

@@ -9,16 +9,8 @@ from tests.postgres import PostgresServer
 
 # sharded by device, as Citus does: copied to every node, or left on the one that is asked
 WHOLE = {
-    *(
-        "audit",
-        "count_deltas",
-        "counts",
-        "edge_ldp_schema",
-        "enrolled",
-        "facts",
-        "flushes",
-        "groups",
-    ),
+    *("audit", "count_deltas", "counts", "edge_ldp_schema", "enrolled", "facts"),
+    *("flushes", "groups"),
     *("looks", "plans", "presence", "presence_deltas", "refused", "refused_deltas"),
     *("period_totals", "released_designs", "rolled", "spooled", "sums"),
     *(f"flushes_{day}" for day in range(DAYS)),
