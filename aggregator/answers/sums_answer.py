@@ -29,8 +29,7 @@ from aggregator.answers.parts import (
     UnitSlots,
 )
 from aggregator.answers.units import (
-    ENERGIES,
-    VOLUMES,
+    amount_of,
     clock_text,
     csv_text,
     ends,
@@ -394,13 +393,13 @@ def _table(rows: Collection[tuple[str, SumFigures]], unit: str) -> str:
     head = ["", f"mean {named}", "95 % from", "to"]
     used = {name: _used(row) for name, row in rows}
     many = largest(one[1] for one in used.values())
-    energy, energy_by = scale_of("m3" if unit in VOLUMES else "kWh", many)
-    if has_amounts := unit in (*ENERGIES, *VOLUMES):
+    energy, energy_by = scale_of(amount_of(unit), many)
+    if energy:
         head += [f"measured {energy}", f"of all homes {energy}", "95 % from", "to"]
     cells = []
     for name, row in rows:
         line = [name, *(figure(one, by) for one in (row.mean, row.low, row.high))]
-        if has_amounts:
+        if energy:
             line += [figure(one, energy_by) for one in used[name]]
         share = "-" if row.coverage is None else f"{row.coverage:.0%}"
         cells.append([*line, number_text(row.homes), share])

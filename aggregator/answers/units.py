@@ -45,6 +45,11 @@ def energies(
     return ends("energy_kwh", *(energy_kwh(stream, one) for one in (total, low, high)))
 
 
+def amount_of(unit: str) -> str:
+    """Return what totals of a stream in this unit are told in: kWh, m3 or "" for neither."""
+    return "kWh" if unit in ENERGIES else "m3" if unit in VOLUMES else ""
+
+
 def volume_m3(stream: StreamTable, total: float | None) -> float | None:
     """Return the volume of a total (unit × slots), m³; None where the unit tells of none."""
     of_one = VOLUMES.get(stream.unit)

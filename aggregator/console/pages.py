@@ -22,7 +22,7 @@ from aggregator.answers.local_time import LENGTHS, Spans
 from aggregator.answers.lookup import newest_plan, read_plans, read_revisions
 from aggregator.answers.parts import AnswerPart
 from aggregator.answers.plan_view import Look, PlanTerms, look_of, plan_terms
-from aggregator.answers.units import ENERGIES
+from aggregator.answers.units import amount_of
 from aggregator.config import AggregatorConfig, ConfigError, StreamTable
 from aggregator.store.contract import Reader
 from aggregator.store.rows import ORDERS, STATES
@@ -88,11 +88,12 @@ class FleetPage(AnswerPart, frozen=True, kw_only=True):
 
 
 class OneStream(FleetPage, frozen=True, kw_only=True):
-    """A page of one of the streams."""
+    """A page of one of the streams; amount: of what unit its totals are, "": unit × slots."""
 
     streams: list[str]
     stream: str
     unit: str
+    amount: str
 
 
 class PastLook(Look, frozen=True, kw_only=True):
@@ -110,7 +111,6 @@ class StreamPage(OneStream, frozen=True, kw_only=True):
     last_s: int | None
     looks: list[PastLook]
     theta: list[PlanTerms]
-    has_energy: bool
     curated: bool
 
 
@@ -136,6 +136,7 @@ class PlansPage(OneStream, frozen=True, kw_only=True):
     theta: list[PlanTerms]
     epsilon: str
     slots_a_day: int
+    parts: int
     low: int
     ceiling: int
     days: int
@@ -206,7 +207,6 @@ def stream_page(request: PageRequest) -> StreamPage:
         last_s=(counted[-1][0] + 1) * stream.bucket_s if counted else None,
         looks=[PastLook(**asdict(look_of(one)), halves=dict(one.forecast)) for one in revisions],
         theta=theta,
-        has_energy=stream.unit in ENERGIES,
         curated=any(one.design.name == stream.name for one in read_streams(request.reader)),
     )
 
@@ -257,6 +257,7 @@ def device(request: PageRequest) -> DeviceAnswer:
 def plans(request: PageRequest) -> PlansPage:
     """Return a page of a stream's plans."""
     stream = request.stream()
+    window_s = min(one.slot_seconds for one in request.config.streams)  # slots that windows are of
     revisions, found = read_revisions(request.reader, stream), read_plans(request.reader, stream)
     by = orders(request.config, stream, found, revisions, request.reader.audit())
     theta = [
@@ -270,7 +271,8 @@ def plans(request: PageRequest) -> PlansPage:
         look=look_of(revisions[-1]) if revisions else None,
         theta=theta[::-1],
         epsilon=str(stream.epsilon),
-        slots_a_day=DAY_S // stream.slot_seconds,
+        slots_a_day=DAY_S // window_s,
+        parts=stream.slot_seconds // window_s,
         low=stream.low,
         ceiling=stream.ceiling,
         days=stream.horizon_days,
@@ -348,6 +350,7 @@ def _one_stream(request: PageRequest, stream: StreamTable) -> OneStream:
         streams=[one.name for one in request.config.streams],
         stream=stream.name,
         unit=stream.unit,
+        amount=amount_of(stream.unit),
     )
 
 

@@ -24,6 +24,7 @@ unit = "dm3"
 ceiling = {ceiling:<25}# the meter's label: a G4 has 6 m³ an hour
 epsilon = {epsilon:<25}# of no report: gas has sums alone
 slot_seconds = {slot:<20} # a gas meter moves once an hour
+bucket_slots = 1
 [streams.home_sums]
 share = 0.125
 days = 7

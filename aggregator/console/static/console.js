@@ -47,12 +47,14 @@
   }
 
   const COUNTS = ["n", "surveys", "devices", "missing", "readings"];
-  // a figure of an answer, and how it is shown: totals as energy where there is one, others in the unit
+  const AMOUNTS = { kWh: "energy_kwh", m3: "volume_m3" };
+  const amount = (found) => Object.keys(AMOUNTS).find((one) => (found?.[AMOUNTS[one]] ?? null) !== null);
+  // a figure of an answer, and how it is shown: totals as energy or volume where there is one, others in the unit
   function figure(found, name, unit) {
-    const kwh = found?.[name.replace("total", "energy_kwh")];
-    const value = found?.[name];
+    const named_ = name.startsWith("total") && amount(found);
+    const value = named_ ? found[name.replace("total", AMOUNTS[named_])] : found?.[name];
     if (value === null || value === undefined) return [null, "–"];
-    if (name.startsWith("total")) return [kwh ?? value, kwh === null ? `${plain(value)} ${unit} × slots` : `${plain(kwh)} kWh`];
+    if (name.startsWith("total")) return [value, `${plain(value)} ${named_ || `${unit} × slots`}`];
     return [value, COUNTS.includes(name) ? plain(value, 0) : `${plain(value)} ${unit}`];
   }
 
@@ -397,24 +399,29 @@
   }
 
   async function group(row) {
-    const whole_ = (await ask(row.dataset.query, byId("days-said")))?.whole;
+    const found = await ask(row.dataset.query, byId("days-said"));
+    const whole_ = found && (found.whole.n === 0 ? { ...found.whole, ...found.best, missing: null } : found.whole);
     fill(row, whole_);
     if (whole_?.withheld) said(row.querySelector("[data-cell=total]"), "withheld");
   }
 
   async function kpi(node) {
     const told = byId("days-said");
-    const { query, before, unit, told: compared } = node.dataset;
-    const [now, then] = (await Promise.all([query, before].map((path) => path && ask(path, told)))).map((one) => one && { ...one.whole, ...one.best });
+    const { query, before, unit, zone, told: compared } = node.dataset;
+    const [now, then] = (await Promise.all([query, before].map((path) => path && ask(path, told)))).map((one) => one && { ...one.whole, ...one.best, sums: one.sums });
     fill(node, now);
-    const names = now?.energy_kwh === null || now?.energy_kwh === undefined ? ["mean", "low", "high"] : ["energy_kwh", "energy_kwh_low", "energy_kwh_high"];
+    const in_ = amount(now) ?? unit;
+    const of_ = AMOUNTS[in_];
+    const names = of_ ? [of_, `${of_}_low`, `${of_}_high`] : ["mean", "low", "high"];
     const of = (one) => names.map((name) => one?.[name] ?? null);
     const [value, low, high] = of(now);
-    const in_ = names[0] === "mean" ? unit : "kWh";
     const [figured, width, ends] = value === null ? [now?.withheld ? "withheld" : "no figure", "", ["–", "–"]] : known(value, low, high, in_);
     const big = node.querySelector("strong");
     said(big, figured);
+    const periods = now?.mode === "sums" && !now.n ? now.sums.periods : []; // which need not be all of the time
+    const of_time = periods.length ? [`${stamp(periods[0].from_s, zone)} to ${stamp(periods.at(-1).to_s, zone)}`] : [];
     said(node.querySelector(".pm"), width + (now?.mode === "sums" ? ", by homes' sums" : ""));
+    said(node.querySelector(".compared"), of_time.join());
     ["total_low", "total_high"].forEach((name, at) => said(node.querySelector(`[data-cell=${name}]`), ends[at]));
     const cost = node.querySelector("[data-price]");
     if (cost && value !== null && in_ === "kWh") {
@@ -428,7 +435,7 @@
     if (value === null || was === null) return;
     const clear = Math.abs(value - was) > Math.hypot((high - low) / 2, (wasHigh - wasLow) / 2);
     const change = value > was ? "clearly more than" : "clearly less than";
-    said(node.querySelector(".compared"), `${clear ? change : "no clear change from"} ${compared}, ${known(was, wasLow, wasHigh, in_)[0]}`);
+    said(node.querySelector(".compared"), [...of_time, `${clear ? change : "no clear change from"} ${compared}, ${known(was, wasLow, wasHigh, in_)[0]}`].join("; "));
   }
 
   async function whole(node) {
@@ -473,14 +480,14 @@
   function sums(table, { sums: one, mode }) {
     byId("sums").hidden = !one;
     if (!one) return;
-    const { unit, zone } = table.dataset;
+    const { unit, zone, amount: in_ } = table.dataset;
     const within = (row, name, low, high) => [row[name], row[name] === null ? "–" : `${plain(row[name])}\u00a0±\u00a0${plain((row[high] - row[low]) / 2)}`];
     const clock = (at) => new Date(at * 1e3).toISOString().slice(11, 16);
     const named = [["all", "all", one.whole], ...one.periods.map((row) => [row.from_s, stamp(row.from_s, zone), row]),
       ...one.parts.map((row) => [row.from_day_s, `${clock(row.from_day_s)} to ${clock(row.to_day_s)} UTC`, row])];
-    const energies = table.tHead.rows[0].cells.length > 4 ? ["energy_kwh", "full_kwh"] : [];
+    const amounts = in_ ? [AMOUNTS[in_], `full_${in_.toLowerCase()}`] : [];
     rows(table, named.map(([at, told, row]) => [
-      [at, told], row.withheld ? [null, "withheld"] : within(row, "mean", "low", "high"), ...energies.map((name) => within(row, name, `${name}_low`, `${name}_high`)),
+      [at, told], row.withheld ? [null, "withheld"] : within(row, "mean", "low", "high"), ...amounts.map((name) => within(row, name, `${name}_low`, `${name}_high`)),
       [row.homes, plain(row.homes, 0)], [row.coverage, row.coverage === null ? "–" : `${plain(100 * row.coverage, 0)} %`],
     ]));
     const { mean_sway: moved } = one.whole;
@@ -547,29 +554,35 @@
 
   async function forecast(form) {
     const told = byId("forecast-said");
-    const { unit, low, ceiling, slots } = form.dataset;
-    const given = (homes) => new URLSearchParams({ homes, epsilon: form.epsilon.value, window: form.window.value, days: form.days.value, low, ceiling, "slots-a-day": slots });
+    const { unit, low, ceiling, slots, parts } = form.dataset;
+    const isApart = parts > 1; // slots of its own, of which there are sums alone
+    const given = (homes) => new URLSearchParams({ homes, epsilon: form.epsilon.value, window: form.window.value, days: form.days.value, low, ceiling, "slots-a-day": slots, ...(isApart && { parts }) });
     const asked = Number(form.homes.value);
     const homes = [...new Set([...CURVE, asked])].sort((one, other) => one - other);
     said(told, "computing …");
     const [one, many] = await Promise.all([asked, homes].map((count) => ask(`/api/v1/forecast?${given(count)}`, told)));
     if (!one || !many) return;
     byId("forecast-found").hidden = false;
-    const [own] = one.forecasts;
-    const name = (row) => TITLES[row.horizon] || `whole run, ${plain(row.homes, 0)} homes`;
-    rows(byId("forecast-table"), own.rows.map((row) => [
+    const told_ = (found) => (isApart ? found.modes.map(({ choices }) => choices.filter((choice) => choice.rows.length).map(({ question, rows: [row] }) => ({ horizon: question, ...row }))) : found.forecasts.map((each) => each.rows));
+    const [mine] = told_(one);
+    const name = (row) => ASKED[row.horizon] || `whole run, ${plain(row.homes, 0)} homes`;
+    rows(byId("forecast-table"), mine.map((row) => [
       [row.horizon, name(row) + (row.few ? " (few reports: may be a fifth off)" : "")], [row.half_width, plain(row.half_width)], [row.percent, row.percent === null ? "–" : plain(row.percent)],
     ]));
-    const horizons = own.rows.filter((row) => TITLES[row.horizon]).map((row) => row.horizon);
+    const horizons = mine.filter((row) => ASKED[row.horizon]).map((row) => row.horizon);
     const at = homes.indexOf(asked);
-    draw(byId("forecast-chart"), [homes, ...horizons.map((horizon) => many.forecasts.map((found) => found.rows.find((row) => row.horizon === horizon)?.percent))], {
+    draw(byId("forecast-chart"), [homes, ...horizons.map((horizon) => told_(many).map((found) => found.find((row) => row.horizon === horizon)?.percent))], {
       legend: { show: true },
       scales: { x: { time: false, distr: 3 }, y: { distr: 3 } },
       axes: [{ ...logarithmic("homes"), size: 40 }, logarithmic("± % of the mean")],
-      series: [{ label: "homes", value: (_chart, value) => plain(value, 0) }, ...several(horizons.map((horizon) => TITLES[horizon]), { points: { size: 8, filter: () => [at] } })],
+      series: [{ label: "homes", value: (_chart, value) => plain(value, 0) }, ...several(horizons.map((horizon) => ASKED[horizon]), { points: { size: 8, filter: () => [at] } })],
     });
     modes(one.modes[0].choices);
-    const splits = one.splits;
+    said(byId("forecast-command"), `edge-ldp forecast ${[...given(asked)].map(([key, value]) => `--${key} ${value}`).join(" ")}`);
+    const what = `${plain(asked, 0)} homes, ${form.days.value} ${Number(form.days.value) === 1 ? "day" : "days"}`;
+    byId("splits").hidden = isApart;
+    if (isApart) { said(told, `${what}, sums at home over slots of ${plain(one.modes[0].slot_seconds, 0)} s: no report is of them.`); return; }
+    const { splits, forecasts: [own] } = one;
     const widest = Math.max(...splits.map((split) => half(split).percent));
     rows(byId("splits-table"), splits.map((split) => [
       [split.window.reports, `${split.window.reports} × ${+Number(split.epsilon).toPrecision(3)}`], [half(split).percent, plain(half(split).percent)], [null, ""], [split.guess_right, `${plain(100 * split.guess_right, 2)} %`],
@@ -581,8 +594,7 @@
       row.cells[2].append(bar);
       row.classList.toggle("asked", splits[index].window.reports === own.window.reports);
     });
-    said(byId("forecast-command"), `edge-ldp forecast ${[...given(asked)].map(([key, value]) => `--${key} ${value}`).join(" ")}`);
-    said(told, `${plain(asked, 0)} homes, ${form.days.value} ${Number(form.days.value) === 1 ? "day" : "days"}, as the forecast knows homes: θ ${plain(own.theta, 0)} ${unit}, ${plain(100 * own.survey_share, 0)} % surveys, ε ${plain(own.epsilon_a_day, 2)} a day.`);
+    said(told, `${what}, as the forecast knows homes: θ ${plain(own.theta, 0)} ${unit}, ${plain(100 * own.survey_share, 0)} % surveys, ε ${plain(own.epsilon_a_day, 2)} a day.`);
   }
 
   const ASKED = { total: "a total", "part-of-day": "part of day", density: "how values are spread", theta: "θ", ...TITLES };

@@ -200,16 +200,18 @@ def add_sums(  # noqa: PLR0913 (a layout)
     *,
     scale: int = 61_000,
     cells: int = 4,
+    at_stream: int = 0,
 ) -> None:
     """Let devices release sums of so many days in parts, the last that are over."""
-    last, n = END_S // DAY_S - 1, 96 // cells
+    stream = fleet.config.streams[at_stream]
+    last, n = END_S // DAY_S - 1, DAY_S // stream.slot_seconds // cells
     for at, device in enumerate(devices):
         for batch in range(1, days + 1):
             moved = (at * 37 + batch) % 50 * 100
             y = tuple(n * (400 + 100 * part) + moved for part in range(cells))
             frame = SumsFrame(
-                *(0, 9, batch, last - days + batch, SLOT_S, 1, cells, 1, 0, 0, 5000, scale),
-                *(fleet.config.streams[0].unit, "power", (n,) * cells, y),
+                *(at_stream, 9, batch, last - days + batch, stream.slot_seconds, 1, cells, 1, 0, 0),
+                *(5000, scale, stream.unit, stream.name, (n,) * cells, y),
             )
             send(fleet, plan, [Message(topic("demo", "report", device), encode_sums(frame))])
 
@@ -220,7 +222,7 @@ def send(fleet: Fleet, plan: Plan, *flushes: Sequence[Message], now_s: int = END
     rules = Rules(
         streams={1: StreamRules(SLOT_S, slots, {plan.epoch: allowed_codes(plan)})},
         devices=None, max_devices=10**6, window_s=10**8, tolerance_s=300, now_s=float(now_s),
-        measured={"power": Measured(1, fleet.config.streams[0].unit, 0, 5000)},
+        measured={one.name: Measured(one.id, one.unit, 0, 5000) for one in fleet.config.streams},
     )  # fmt: skip
     store = open_store(fleet.config, str(fleet.file))
     for messages in flushes:

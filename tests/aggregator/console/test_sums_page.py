@@ -10,6 +10,7 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from aggregator.config import load_config
 from tests.aggregator.console.conftest import PATIENCE_MS
 from tests.aggregator.console.small_fleet import (
     Fleet,
@@ -22,6 +23,7 @@ from tests.aggregator.console.small_fleet import (
 from tests.aggregator.console.test_pages import CELLS_SHOWN, looking, serious, shoot, value
 
 HOMES = 12
+QUESTIONS_OF_SUMS = ["total", "week", "day", "part-of-day", "hour-of-day"]
 NARROW = {"width": 390, "height": 844}
 
 
@@ -89,6 +91,49 @@ def test_sums_stand_beside_reports_and_say_what_a_liar_moves_REP_17(
     for one in ("mean", "low", "high", "full_kwh", "coverage"):
         assert [row[one] for row in given] == [row[one] for row in kept]
     assert given[0]["group"] == "whole"
+
+
+def test_gas_by_the_hour_is_told_in_cubic_metres_and_as_sums_alone(
+    browser: Browser, tmp_path: Path
+) -> None:
+    made = make_fleet(tmp_path, units="W dm3")
+    unit = 'unit = "dm3"\n'
+    own = unit + "slot_seconds = 3600\nbucket_slots = 1\n"
+    made.file.write_text(made.file.read_text().replace(unit, own))
+    fleet = Fleet(made.file, load_config(made.file))
+    plan = add_plans(fleet, 2)
+    homes = [f"north-{at:04d}" for at in range(HOMES)]
+    add_reports(fleet, plan, {"north": HOMES}, 2)
+    add_sums(fleet, plan, homes, 3, scale=2000, at_stream=1)
+    sums = fleet.json("query", "--no-density", "--stream", "power1")["sums"]
+    with serving(fleet) as (address, _), looking(browser, address) as page:
+        page.goto("/?stream=power1")
+        told = page.locator("#day-yesterday .pm")
+        expect(told).to_have_text(re.compile(r"± [0-9.,]+ m3, by homes' sums$"))
+        yesterday = value(page, '#day-yesterday [data-cell="total"]')
+        assert yesterday == sums["periods"][-1]["volume_m3"]
+        days = re.compile(r"^[0-9-]+ 00:00 to [0-9-]+ 00:00")  # of a month three days are known
+        expect(page.locator("#day-month .compared")).to_have_text(days)
+        assert value(page, '#day-month [data-cell="total"]') == sums["whole"]["volume_m3"]
+        page.goto("/groups?stream=power1")
+        total = page.locator('#groups [data-cell="total"]')
+        expect(total).to_have_text(f"{sums['whole']['volume_m3']:,.1f} m3")
+        page.goto("/stream?stream=power1")
+        lines = page.locator("#sums-table tbody tr")
+        every = [sums["whole"], *sums["periods"], *sums["parts"]]
+        expect(lines).to_have_count(len(every), timeout=PATIENCE_MS)
+        expect(page.locator("#sums-table thead")).to_contain_text("measured m3")
+        names = ("mean", "volume_m3", "full_m3")
+        for row, cells in zip(every, lines.evaluate_all(CELLS_SHOWN), strict=True):
+            assert [float(one) for one, _ in cells[1:4]] == [row[name] for name in names]
+        page.goto("/plans?stream=power1")
+        page.get_by_role("button", name="Forecast").click()
+        said = page.locator("#forecast-said")
+        expect(said).to_contain_text("over slots of 3,600 s", timeout=3 * PATIENCE_MS)
+        assert page.locator("#forecast-command").inner_text().endswith("--parts 4")
+        shown = page.locator("#forecast-table tbody tr").evaluate_all(CELLS_SHOWN)
+        assert [cells[0][0] for cells in shown] == QUESTIONS_OF_SUMS
+        assert page.locator("#splits").is_hidden()
 
 
 def _look_at_tiles(page: Page, fleet: Fleet) -> None:
