@@ -87,10 +87,13 @@ def _given(
     said = dict(args.least_b or ())
     least = said.get(stream.name, said.get("")) or _fair(stream, wanted, share)
     if least is None:
+        what = (
+            f"{stream.name} over {counted(wanted.days, 'day')} in {counted(wanted.cells, 'part')}"
+        )
         talk.say(
-            f"what sums of {stream.name} over {counted(wanted.days, 'day')} in "
-            f"{counted(wanted.cells, 'part')} give away was not measured for such a layout, "
-            "quantity or connection"
+            f"sums of {what} leave by your word alone: no report is of gas to compare with"
+            if stream.quantity == GAS
+            else f"what sums of {what} give away was not measured for such a layout or connection"
         )
         if not (talk.asks and talk.agrees("take them anyway", "--least-b", default="n")):
             return None
