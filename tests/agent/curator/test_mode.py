@@ -19,14 +19,14 @@ from agent.curator.journal import CuratorJournal
 from agent.curator.running_file import AREA, SECTOR, RunningFile
 from agent.errors import StorageError
 from agent.main import main, open_journal
-from agent.state.device import Device
 from agent.state.journal import Journal
-from agent.state.local_mode import local_device
 from edge_ldp.continual import parse_state
 from edge_ldp.protocol.messages import Receipt, StreamReceipt, parse_status
 from edge_ldp.protocol.signing import Keyring
 from tests.agent.curated import FIXED, QUANTILE, Bench, key_of, sealed_by_the_chunks_key
 from tests.agent.samples import SLOT_S, T0, StillClock, config_text, make_config, make_plan
+from tests.agent.state.device_bench import Bench as LocalBench
+from tests.agent.state.device_bench import planned
 
 BIG = 1 << 38  # readings that cannot be met by chance
 WIDE = f"""\
@@ -595,14 +595,6 @@ def test_a_restored_or_cloned_curator_repeats_no_noise_PRV_19(
 # modes of one file
 
 
-def local(state: Path, clock: StillClock) -> tuple[Journal, Device]:
-    config = make_config(state)
-    journal = Journal(state)
-    device = local_device(config, journal, clock)
-    device.trust_clock()
-    return journal, device
-
-
 def test_a_curators_file_goes_on_in_the_local_mode_with_nothing_lost(tmp_path: Path) -> None:
     bench = Bench(tmp_path / "s.db")
     bench.push(*[500] * 3)
@@ -614,9 +606,9 @@ def test_a_curators_file_goes_on_in_the_local_mode_with_nothing_lost(tmp_path: P
         assert curated.retire() == 0
         assert [key_of(row) for row in curated.series()] == [None]
         assert curated.released() == []
-    plain, device = local(bench.state, bench.clock)
-    assert device.payload(Key(256, plain.numbers()[256].following - 1))
-    ledger = plain.ledger()
+    plain = LocalBench(bench.state, clock=bench.clock)
+    assert plain.payload(Key(256, plain.journal.numbers()[256].following - 1))
+    ledger = plain.journal.ledger()
     assert ledger is not None
     assert ledger.floor >= last
 
@@ -624,15 +616,11 @@ def test_a_curators_file_goes_on_in_the_local_mode_with_nothing_lost(tmp_path: P
 def test_slots_that_the_local_mode_reported_are_not_released_and_its_ledger_shows_both(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    clock = StillClock()
-    journal, device = local(tmp_path / "s.db", clock)
-    clock.pass_s(2 * SLOT_S)
-    assert device.accept_plan("power", make_plan().to_json()) is None
-    clock.pass_s(SLOT_S)
-    device.close_slot(SlotValues(device.slot - 1, (500,)), online=False)
-    (waiting,) = journal.waiting()
-    journal.close()
-    bench = Bench(tmp_path / "s.db", clock=clock)
+    local = planned(tmp_path / "s.db", slots=2)
+    local.live(1, online=False)
+    (waiting,) = local.journal.waiting()
+    local.journal.close()
+    bench = Bench(tmp_path / "s.db", clock=local.clock)
     series = bench.curated.series()[0].series
     assert series >= waiting.slot
     bench.push(500)

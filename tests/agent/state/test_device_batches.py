@@ -8,10 +8,7 @@ import pytest
 
 from agent.claims.batches import Key
 from agent.claims.silence import silence
-from agent.claims.slots import SlotValues
 from agent.errors import StorageError
-from agent.state.journal import Journal
-from agent.state.local_mode import local_device
 from agent.state.manifest import manifest
 from edge_ldp.device.frame import decode
 from edge_ldp.mechanisms import Hybrid
@@ -19,7 +16,7 @@ from edge_ldp.protocol.ledger import Window
 from edge_ldp.protocol.messages import Status
 from edge_ldp.protocol.utc import utc
 from edge_ldp.ratio import floor_ratio
-from tests.agent.samples import FLEET, SLOT, SLOT_S, StillClock, make_config, make_plan
+from tests.agent.samples import FLEET, SLOT, SLOT_S, StillClock, make_plan
 from tests.agent.state.device_bench import Bench, planned, receipt
 
 
@@ -173,43 +170,35 @@ def test_while_nothing_can_be_stored_nothing_is_drawn_and_plans_and_receipts_wai
         drawn.append(size)
         return os.urandom(size)
 
-    journal, clock = Journal(tmp_path / "s.db"), StillClock()
-    device = local_device(make_config(tmp_path / "s.db"), journal, clock, entropy)
-    device.trust_clock()
-    device.accept_plan("power", make_plan().to_json())
-
-    def close_slot() -> None:
-        clock.pass_s(SLOT_S)
-        device.close_slot(SlotValues(device.slot - 1, (500,)), online=True)
+    bench = planned(tmp_path / "s.db", entropy=entropy)
 
     def is_full(*_: object) -> None:
         raise StorageError("s.db", "database or disk is full", passes=True)
 
-    close_slot()
-    close_slot()
-    (key, *_) = journal.keys()
-    for went, _, _ in device.take_messages(0):
-        device.delivery.acknowledged(went, clock.monotonic())
-    before, made = len(drawn), journal.status()[0].created
+    bench.live(2)
+    (key, *_) = bench.keys
+    bench.send()
+    (account,) = bench.status.streams
+    before = len(drawn)
     with monkeypatch.context() as patched, caplog.at_level(logging.INFO):
         for name in ("commit", "save_plan", "settle", "probe", "expire"):
-            patched.setattr(journal, name, is_full)
-        close_slot()
+            patched.setattr(bench.journal, name, is_full)
+        bench.live(1)
         first = len(drawn)
         for _ in range(5):
-            close_slot()
-            device.housekeeping()
+            bench.live(1)
+            bench.device.housekeeping()
         assert len(drawn) == first, "a word was drawn for what cannot be stored"
-        assert device.accept_plan("power", make_plan(2).to_json()) == "held"
-        covered = receipt(key.number, series=journal.status()[0].series)
-        assert device.accept_receipt(covered) == 0
-        assert device.health == "degraded: storage"
+        assert bench.device.accept_plan("power", make_plan(2).to_json()) == "held"
+        covered = receipt(key.number, series=account.series)
+        assert bench.device.accept_receipt(covered) == 0
+        assert bench.device.health == "degraded: storage"
     assert first > before
-    close_slot()
-    assert device.health == "ok"
-    assert journal.status()[0].created == made + 1
-    assert device.status("online").streams[0].epoch == 2
-    assert device.accept_receipt(covered) == 1
+    bench.live(1)
+    assert bench.device.health == "ok"
+    (later,) = bench.status.streams
+    assert (later.created, later.epoch) == (account.created + 1, 2)
+    assert bench.device.accept_receipt(covered) == 1
     said = [record.message for record in caplog.records if "stored" in record.message]
     assert len(said) == 1
 

@@ -10,13 +10,11 @@ import pytest
 from agent.claims.batches import Batch, BatchSeries, Key, pack
 from agent.claims.elapsed import Elapsed
 from agent.claims.pipeline import Claim, Report
-from agent.claims.slots import SlotValues
 from agent.errors import StateGoneError
 from agent.state import journal_schema
 from agent.state.device import Device
 from agent.state.journal import Journal
 from agent.state.journal_schema import SCHEMA, TABLES, seal
-from agent.state.local_mode import local_device
 from agent.state.plan_journal import StoredPlan
 from edge_ldp.device.sums_frame import encode_sums
 from edge_ldp.period_sums import PeriodLayout
@@ -25,7 +23,8 @@ from edge_ldp.protocol.messages import StreamStatus
 from edge_ldp.protocol.released import FIRST_SUMS_KEY, encode_released
 from edge_ldp.ratio import floor_ratio
 from tests.agent.journal_bytes import bytes_a_slot
-from tests.agent.samples import SLOT, SLOT_S, StillClock, begun, make_config, make_plan, numbered
+from tests.agent.samples import SLOT, begun, make_plan, numbered
+from tests.agent.state.device_bench import planned
 from tests.edge_ldp.device.test_sums import FRAME as SUMS
 from tests.edge_ldp.protocol.test_released import FRAME
 
@@ -223,17 +222,9 @@ def test_a_slot_writes_at_most_2_kB_and_700_bytes_a_report_of_several_streams(
 
 
 def filled(directory: Path, slots: int) -> tuple[Device, Journal]:
-    clock = StillClock()
-    config = make_config(directory / "s.db", sending="jitter_s = 0\nmax_kib = 16")
-    journal = Journal(directory / "s.db")
-    device = local_device(config, journal, clock)
-    device.trust_clock()
-    clock.pass_s(2 * SLOT_S)
-    assert device.accept_plan("power", make_plan().to_json()) is None
-    for _ in range(slots):
-        clock.pass_s(SLOT_S)
-        device.close_slot(SlotValues(device.slot - 1, (500,)), online=True)
-    return device, journal
+    bench = planned(directory / "s.db", slots=2, sending="jitter_s = 0\nmax_kib = 16")
+    bench.live(slots)
+    return bench.device, bench.journal
 
 
 def test_beyond_the_size_limit_the_oldest_is_given_up_and_counted(
