@@ -24,12 +24,10 @@ from agent.claims.batches import pack
 from agent.claims.gauges import round_half_up
 from agent.claims.pipeline import Claim, Report
 from agent.commands.house import rounding
-from agent.config import load_config
 from agent.main import main
 from agent.meters.scale import NANO, rounded
 from agent.running.health_file import STOPPED, forget_health, note_health, read_health
 from agent.state.journal import Journal
-from agent.state.local_mode import local_device
 from agent.state.plan_journal import StoredPlan
 from edge_ldp.protocol.ledger import Ledger, Window, charge, open_ledger
 from edge_ldp.ratio import floor_ratio
@@ -39,10 +37,10 @@ from tests.agent.samples import (
     StillClock,
     begun,
     config_text,
-    make_config,
     make_plan,
     numbered,
 )
+from tests.agent.state.device_bench import Bench
 from tests.processes import run_told
 
 Says = Callable[..., str]
@@ -587,10 +585,7 @@ def test_a_silence_after_a_wrong_clock_shows_in_status_ledger_and_check_AGT_23(
     tmp_path: Path, says: Says
 ) -> None:
     """The state's clock was in 2060 for one slot; every command reads today's."""
-    clock = StillClock(2_840_400_000)
-    with closing(Journal(tmp_path / "s.db")) as journal:
-        device = local_device(make_config(tmp_path / "s.db"), journal, clock)
-        device.trust_clock()
+    Bench(tmp_path / "s.db", clock=StillClock(2_840_400_000)).journal.close()
     config = tmp_path / "agent.toml"
     config.write_text(config_text(tmp_path / "s.db"))
     for command, words in (
@@ -606,12 +601,10 @@ def test_a_plan_that_asks_more_than_the_owner_allows_is_told_by_check_status_and
 ) -> None:
     file = tmp_path / "agent.toml"
     file.write_text(config_text(tmp_path / "s.db", policy="epsilon = 0.5"))
-    config = load_config(file)
-    with closing(Journal(tmp_path / "s.db")) as journal:
-        device = local_device(config, journal, StillClock())
-        device.trust_clock()
-        assert device.accept_plan("power", make_plan().to_json()) == "ratio"
-        assert device.health == "degraded: no plan that this home allows (power)"
+    bench = Bench(tmp_path / "s.db", policy="epsilon = 0.5")
+    assert bench.device.accept_plan("power", make_plan().to_json()) == "ratio"
+    assert bench.device.health == "degraded: no plan that this home allows (power)"
+    bench.journal.close()
     for verb, text in (("check", "plan of power           refused"), ("status", "none: refused")):
         assert main([verb, "-c", str(file)]) == 0
         shown = capsys.readouterr().out
