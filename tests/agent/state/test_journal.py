@@ -714,6 +714,8 @@ def test_a_flipped_bit_in_the_ledger_is_always_found_AGT_07(tmp_path: Path, stop
         *("UPDATE streams SET stream = 2", "UPDATE plans SET epoch = 9"),
         *("UPDATE plans SET payload = x'00'", "UPDATE ledger SET commits = commits - 1"),
         *("DELETE FROM streams", "DELETE FROM ledger"),
+        "INSERT INTO waiting VALUES (1, 2000501, 1, -1, 0)",
+        "INSERT INTO waiting VALUES (1, 2000501, 1, 65536, 0)",
         *("DROP TABLE waiting", "ALTER TABLE waiting RENAME COLUMN code TO kode"),
     ],
 )
