@@ -37,7 +37,7 @@ from edge_ldp.protocol.messages import name_in_topic, topic
 from edge_ldp.protocol.plan import judge, parse_plan
 from edge_ldp.protocol.signing import Keyring, plan_bytes
 from edge_ldp.protocol.strict_json import MessageError
-from edge_ldp.service.broker import Broker, LinkLostError, RefusedError, remedy_of
+from edge_ldp.service.broker import LinkLostError, RefusedError, remedy_of
 from edge_ldp.service.clock import Clock, kernel_synchronised
 from edge_ldp.service.mqtt import Link
 from edge_ldp.service.trial import Finding, own_name, try_broker, untried
@@ -66,7 +66,11 @@ async def try_all(
         else:
             verdicts = [held, *_no_telegram(table, "the agent has the port")]
         found += [_of_meter(table, one) for one in verdicts]
-    return found + await _try_way(config, password, keyring, clock, plan_s)
+    parts = ["rights", *(_plans(config) if config.mode == "local" else [])]
+    # under a name of our own: the agent that may run keeps its session
+    broker = replace(config.broker.named(own_name(), password), connect_timeout_s=10.0)
+    use = partial(try_link, config, keyring=keyring, clock=clock, plan_s=plan_s)
+    return found + await try_broker(broker, parts, use)
 
 
 def _try_state(config: AgentConfig) -> Finding:
@@ -218,22 +222,6 @@ def _time(table: MeterTable, telegram: Telegram, clock: Clock) -> list[Finding]:
     return [Finding("date_by", "ok", "the meter's clock and this device's agree")]
 
 
-async def _try_way(
-    config: AgentConfig,
-    password: str | None,
-    keyring: Keyring | None,
-    clock: Clock,
-    plan_s: float,
-) -> list[Finding]:
-    """Return the verdicts from the broker's name to the plans: after a failure the rest untried."""
-
-    async def use(link: Link) -> list[Finding]:
-        return await try_link(config, link, keyring, clock, plan_s)
-
-    parts = ["rights", *(_plans(config) if config.mode == "local" else [])]
-    return await try_broker(_broker(config, password), parts, use)
-
-
 async def try_link(
     config: AgentConfig, link: Link, keyring: Keyring | None, clock: Clock, plan_s: float
 ) -> list[Finding]:
@@ -353,8 +341,3 @@ def judged(
             "device?"
         )
     return Finding(what, "fails", refused_text(reason, plan, policy), remedy)
-
-
-def _broker(config: AgentConfig, password: str | None) -> Broker:
-    """Return the broker under a name of our own: the agent that may run keeps its session."""
-    return replace(config.broker.named(own_name(), password), connect_timeout_s=10.0)
