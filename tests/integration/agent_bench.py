@@ -179,16 +179,6 @@ class Hub:
         """Tell whether the last status that came says that the device is gone."""
         return bool(self.statuses[device]) and self.statuses[device][-1].state == "offline"
 
-    def drained(self, device: str) -> bool:
-        """Say whether the device's last status has no batch that did not come."""
-        if not self.statuses[device]:
-            return False
-        return all(
-            (account.stream, self._begin(device, account) + number) in self.payloads[device]
-            for account in self.statuses[device][-1].streams
-            for number in range(account.oldest, account.next)
-        )
-
     def take_kept(self, agent: Agent) -> None:
         """Take from a state at rest what its agent had no time to send, as if it had come."""
         with closing(Journal(agent.state, create=False)) as journal:

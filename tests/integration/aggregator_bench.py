@@ -12,7 +12,6 @@ from collections import Counter
 from contextlib import asynccontextmanager, redirect_stdout, suppress
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aggregator.main import main
@@ -36,11 +35,11 @@ from tests.processes import children
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+    from pathlib import Path
 
     from aggregator.config import StreamTable
     from aggregator.counting.records import Record
     from aggregator.plans.revision import RecentCounts
-    from aggregator.store.contract import RevisionRow
     from tests.integration.conftest import RealBroker
 
 FLEET = "demo"
@@ -145,12 +144,6 @@ class Aggregator:
         process.send_signal(number)
         return process.wait(300)
 
-    def memory_kib(self) -> int:
-        """Return its resident memory."""
-        assert self._process is not None
-        lines = Path(f"/proc/{self._process.pid}/status").read_text().splitlines()
-        return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS"))
-
     def command(self, name: str, *options: str) -> list[str]:
         """Return the command line of one of its commands."""
         program = [sys.executable, "-m", "edge_ldp.cli", "aggregator", name]
@@ -185,16 +178,6 @@ class Aggregator:
     def seen(self, stream: StreamTable, now_s: int) -> RecentCounts:
         """Return what a revision of the stream goes by."""
         found: RecentCounts = self.read(partial(read_recent_counts, stream=stream, now_s=now_s))
-        return found
-
-    def plans(self) -> dict[int, Plan]:
-        """Return the stored plans by epoch."""
-        rows = self.read(lambda reader: reader.plans())
-        return {row.epoch: parse_plan(row.payload) for row in rows if row.stream == STREAM}
-
-    def revisions(self) -> list[RevisionRow]:
-        """Return the stored revisions."""
-        found: list[RevisionRow] = self.read(lambda reader: reader.revisions())
         return found
 
     def refused(self) -> dict[str, int]:

@@ -113,20 +113,6 @@ def test_days_and_weeks_begin_with_the_first_second_of_their_date(name: str) -> 
         assert period(zone, "day", day - 1)[1] == day or day == start
 
 
-def test_days_last_as_long_as_clocks_make_them() -> None:
-    lengths = Counter(
-        (end - first) // 3600
-        for first, end in {
-            period(BERLIN, "day", int(at.timestamp()) + hour * 3600)
-            for at in (SPRING, AUTUMN)
-            for hour in range(DAYS * 24)
-        }
-    )
-    assert lengths == {23: 1, 24: 14, 25: 1}
-    weeks = [period(BERLIN, "week", int(at.timestamp())) for at in (SPRING, AUTUMN)]
-    assert [(end - first) // 3600 for first, end in weeks] == [167, 169]
-
-
 @pytest.mark.parametrize("zone", [TOKYO, BERLIN, KOLKATA], ids=str)
 def test_hours_of_the_day_are_those_of_the_zone_in_the_head(desk: Operator, zone: ZoneInfo) -> None:
     found = desk.json("query", "--by", "hour-of-day", "--zone", str(zone))

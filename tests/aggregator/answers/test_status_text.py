@@ -79,20 +79,3 @@ def test_who_is_revoked_and_who_is_held_is_shown_with_the_time_and_nobody_else()
         "a       1970-01-01 00:01                 -",
         "c       1970-01-01 00:02  1970-01-01 00:03",
     ]
-
-
-def test_a_device_that_refuses_plans_is_shown_with_its_reasons() -> None:
-    def device(name: str, *refusals: str) -> DeviceRow:
-        return DeviceRow(name, "online", "", 0, "", None, None, None, refusals)
-
-    found = troubled_devices([device("a"), device("b", "ratio", "sig key"), device("c", "theta")])
-    assert to_builtins(found.refusing) == [
-        {"device": "b", "reasons": ["ratio", "sig key"]},
-        {"device": "c", "reasons": ["theta"]},
-    ]
-    assert "\n".join(trust_lines(found, [])).splitlines() == [
-        "",
-        "device  refused, last reasons",
-        "b              ratio; sig key",
-        "c                       theta",
-    ]

@@ -459,17 +459,3 @@ def test_a_clock_that_jumps_closes_and_deletes_nothing_for_an_hour_AGG_16(engine
         pass
     assert store.rolled_up(1).until[GONE] > 0
     store.close()
-
-
-def test_the_chore_does_one_step_at_a_time_and_then_rests(engine: Engine) -> None:
-    config = configured(engine)
-    store = engine.open()
-    fill(store, config)
-
-    chore = Retention(config, TwoClocks(NOW_S))  # type: ignore[arg-type] # what it asks for
-    steps = 0
-    while chore(store):
-        steps += 1
-    assert steps > DAYS
-    assert not chore(store)
-    store.close()
