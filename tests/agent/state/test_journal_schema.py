@@ -14,7 +14,7 @@ from agent.errors import StateGoneError
 from agent.state import journal_schema
 from agent.state.device import Device
 from agent.state.journal import Journal
-from agent.state.journal_schema import SCHEMA, TABLES, seal
+from agent.state.journal_schema import SCHEMA, TABLES, WITH_SHED, seal
 from agent.state.plan_journal import StoredPlan
 from edge_ldp.device.sums_frame import encode_sums
 from edge_ldp.period_sums import PeriodLayout
@@ -182,12 +182,15 @@ def test_a_migration_that_fails_anywhere_leaves_the_old_file_AGT_21(
     check_content(journal)
 
 
-def test_a_reader_of_an_old_file_changes_nothing(tmp_path: Path) -> None:
-    write_version_1(tmp_path / "s.db")
+@pytest.mark.parametrize(("version", "shed"), [(1, {}), (WITH_SHED, {1: 0})])
+def test_a_reader_of_an_old_file_changes_nothing(
+    tmp_path: Path, version: int, shed: dict[int, int]
+) -> None:
+    write_version(tmp_path / "s.db", version)
     before = (tmp_path / "s.db").read_bytes()
     journal = Journal(tmp_path / "s.db", create=False)
     assert journal.status()[0].created == 6
-    assert journal.shed_counts() == {}
+    assert journal.shed_counts() == shed
     assert journal.elapsed() is None
     journal.close()
     assert (tmp_path / "s.db").read_bytes() == before
