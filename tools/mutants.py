@@ -38,9 +38,9 @@ BELONGS = {  # modules: tests that must notice a change, after those named as th
     "edge_ldp/protocol/plan.py": "",
     "agent/claims/*.py": "tests/agent/claims tests/agent/state/test_device_batches.py"
     " tests/agent/commands/test_ledger_view.py tests/agent/link/test_uplink.py",
-    "agent/meters/dsmr.py": "tests/agent/meters/test_every_meter.py"
+    "agent/meters/obis/dsmr.py": "tests/agent/meters/test_every_meter.py"
     " tests/agent/meters/test_dsmr_framer.py",
-    "agent/meters/sml.py": "",
+    "agent/meters/obis/sml.py": "",
     "agent/state/journal*.py": "tests/agent/state/test_journal.py"
     " tests/agent/state/test_journal_schema.py tests/agent/state/test_power_cut.py"
     " tests/agent/state/test_plan_log.py tests/agent/state/test_series.py",

@@ -1,6 +1,6 @@
 """Meters: received bytes in, integer readings out; one module for each protocol.
 
-The protocols are imported by name (`registry`), so that only the one in use costs memory.
+The protocols are imported by name (`parsers`), so that only the one in use costs memory.
 """
 
 from agent.meters.reading import (

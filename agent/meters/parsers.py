@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
 def p1_meter(table: "MeterTable", *, beside: bool = False) -> "Meter":
     """Return the parser of a P1 port; `beside`: telling tariffs, phases and volts besides."""
-    from agent.meters.dsmr import P1Meter  # noqa: PLC0415 (memory: one protocol at a time)
+    from agent.meters.obis.dsmr import P1Meter  # noqa: PLC0415 (memory: one protocol at a time)
 
     return P1Meter(crc=table.crc, meter_id=table.meter_id, beside=beside)
 
 
 def _sml(table: "MeterTable") -> "Meter":
-    from agent.meters.sml import SmlMeter  # noqa: PLC0415 (same)
+    from agent.meters.obis.sml import SmlMeter  # noqa: PLC0415 (same)
 
     return SmlMeter(meter_id=table.meter_id)
 
@@ -31,7 +31,7 @@ def _linky(table: "MeterTable") -> "Meter":
 
 def _readout(table: "MeterTable") -> "Meter | Asker":
     if table.mode == "request":
-        from agent.meters.readout_request import RequestMeter  # noqa: PLC0415 (same)
+        from agent.meters.obis.readout_request import RequestMeter  # noqa: PLC0415 (same)
 
         return RequestMeter(
             poll_ms=table.poll_ms or 10_000,
@@ -41,7 +41,7 @@ def _readout(table: "MeterTable") -> "Meter | Asker":
             sign_on_baud=table.line.baud,
             keep_speed=table.keep_speed,
         )
-    from agent.meters.readout import ReadoutMeter  # noqa: PLC0415 (same)
+    from agent.meters.obis.readout import ReadoutMeter  # noqa: PLC0415 (same)
 
     return ReadoutMeter(meter_id=table.meter_id, bare_unit=table.bare_unit)
 

@@ -6,8 +6,8 @@ makers' documents (docs/adr/0013-meters.md); docs/faults.md, SER-37, SER-41, SER
 
 from typing import NamedTuple
 
-from agent.meters.dsmr import P1Meter
 from agent.meters.lines import field, parse_line
+from agent.meters.obis.dsmr import P1Meter
 from agent.meters.port_names import Source
 from agent.meters.reading import Telegram
 

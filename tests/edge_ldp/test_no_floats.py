@@ -18,7 +18,7 @@ import pytest
 from agent.claims.elapsed import Elapsed
 from agent.claims.pipeline import ActiveStream, Claim, decide
 from agent.claims.slots import Kind, SlotBuilder
-from agent.meters.dsmr import P1Meter
+from agent.meters.obis.dsmr import P1Meter
 from agent.meters.reading import Telegram
 from edge_ldp import Mechanism
 from edge_ldp.protocol.ledger import Ledger, Window

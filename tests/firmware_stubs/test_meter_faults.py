@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent.meters.dsmr import P1Meter
+from agent.meters.obis.dsmr import P1Meter
 from agent.meters.reading import Telegram
 from edge_ldp.device.errors import ParameterError
 from firmware_stubs.meters import Series, faults

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.meters import Telegram
-from agent.meters.dsmr import P1Meter
+from agent.meters.obis.dsmr import P1Meter
 from agent.ports.open_port import open_port
 from agent.ports.port import Port
 from edge_ldp.service.clock import Clock

@@ -21,7 +21,7 @@ from agent.claims.slots import SlotValues
 from agent.config.sections import PageTable
 from agent.errors import AgentError, StorageError
 from agent.link.uplink import Uplink, Vitals
-from agent.meters.dsmr import P1Framer, P1Meter, RawTelegram, parse_telegram
+from agent.meters.obis.dsmr import P1Framer, P1Meter, RawTelegram, parse_telegram
 from agent.page.gather import Household
 from agent.page.http import encoded
 from agent.page.record import LeftRecord

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from agent.meters.dsmr import P1Meter
+from agent.meters.obis.dsmr import P1Meter
 from agent.meters.reading import UNITS, Reading, Telegram
 from agent.tap.messages import (
     OFFLINE,

@@ -10,7 +10,7 @@ from collections.abc import Generator
 from agent.meters.modbus.frames import EXCEPTION, LIMIT_BYTES, Frames
 from agent.meters.modbus.numbers import nano_of
 from agent.meters.modbus.table import KEYS, Block, MarkTable, ModelTable, blocks_of
-from agent.meters.obis import DRAWN_ENERGY, GIVEN_ENERGY, electricity
+from agent.meters.obis.registers import DRAWN_ENERGY, GIVEN_ENERGY, electricity
 from agent.meters.reading import Discarded, Event, Reason, Send, Telegram
 from agent.meters.scale import NANO
 

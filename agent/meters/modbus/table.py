@@ -11,7 +11,7 @@ from typing import Annotated, Literal, NamedTuple
 
 from agent.meters.modbus.frames import Ask
 from agent.meters.modbus.numbers import BYTES, NumberForm
-from agent.meters.obis import DRAWN, DRAWN_ENERGY, GIVEN, GIVEN_ENERGY, NET, REACTIVE
+from agent.meters.obis.registers import DRAWN, DRAWN_ENERGY, GIVEN, GIVEN_ENERGY, NET, REACTIVE
 from edge_ldp.service.typed_table import Range
 
 MOST_REGISTERS = 16

@@ -4,7 +4,7 @@ import pytest
 
 from agent.claims.own_slots import DatedRise, OwnSlots, Streams
 from agent.claims.slots import Kind, SlotBuilder, SlotValues
-from agent.meters.dsmr import P1Meter
+from agent.meters.obis.dsmr import P1Meter
 from agent.meters.reading import Telegram
 from tests.agent.meters.samples import sealed
 

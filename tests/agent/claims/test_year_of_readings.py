@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from agent.claims.gauges import round_half_up
 from agent.claims.slots import Kind, SlotBuilder, SlotValues
 from agent.claims.spacing import Spacing
-from agent.meters.dsmr import P1Meter
+from agent.meters.obis.dsmr import P1Meter
 from agent.meters.reading import Telegram
 from firmware_stubs.meters.telegram import p1_telegram
 

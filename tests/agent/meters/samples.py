@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from agent.meters.crc import crc16_arc
-from agent.meters.dsmr import P1Meter
+from agent.meters.obis.dsmr import P1Meter
 from agent.meters.reading import Discarded, Telegram
 from agent.ports.meters import hear, make_meter
 from agent.ports.port import Port

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.commands.commissioning import telegram_json, telegram_text
-from agent.meters.channels import channels
-from agent.meters.dsmr import P1Meter
+from agent.meters.obis.channels import channels
+from agent.meters.obis.dsmr import P1Meter
 from agent.meters.reading import SubMeter, Telegram
 from firmware_stubs.meters.telegram import full_p1_telegram
 from tests.agent.meters.samples import CAPTURES, capture, parse, sealed, values

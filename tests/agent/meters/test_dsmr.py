@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from agent.meters.crc import crc16_arc
-from agent.meters.dsmr import CrcRule, P1Meter, RawTelegram, parse_telegram
+from agent.meters.obis.dsmr import CrcRule, P1Meter, RawTelegram, parse_telegram
 from agent.meters.reading import Discarded, Telegram
 from tests.agent.meters.samples import SHORT, V4, V5, capture, only, parse, reasons, sealed, values
 from tests.tables import each

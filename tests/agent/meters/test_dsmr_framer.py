@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent.meters.dsmr import LIMIT_BYTES, P1Framer, P1Meter, RawTelegram
+from agent.meters.obis.dsmr import LIMIT_BYTES, P1Framer, P1Meter, RawTelegram
 from agent.meters.reading import Discarded
 from tests.agent.meters.samples import SHORT, V5, capture, only, reasons
 

@@ -9,7 +9,7 @@ import pytest
 from dsmr_parser import telegram_specifications as spec
 from dsmr_parser.parsers import TelegramParser
 
-from agent.meters.dsmr import CrcRule, P1Framer, P1Meter, RawTelegram
+from agent.meters.obis.dsmr import CrcRule, P1Framer, P1Meter, RawTelegram
 from agent.meters.reading import Telegram
 from tests.agent.meters.samples import CAPTURES, EVERY_CAPTURE, STREAM, capture, reasons, values
 

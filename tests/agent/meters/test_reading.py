@@ -1,9 +1,9 @@
 from agent import meters
 from agent.claims.slots import KINDS, STREAM_UNITS
-from agent.meters.dsmr import RawTelegram
 from agent.meters.linky import TicFrame
+from agent.meters.obis.dsmr import RawTelegram
+from agent.meters.obis.sml_transport import SmlFrame
 from agent.meters.reading import UNITS, Discarded, Reading, Telegram
-from agent.meters.sml_transport import SmlFrame
 
 
 def test_no_representation_shows_a_value_or_an_identity() -> None:

@@ -2,8 +2,8 @@
 
 import pytest
 
+from agent.meters.obis.readout import BareUnit, ReadoutMeter
 from agent.meters.reading import Discarded, Telegram
-from agent.meters.readout import BareUnit, ReadoutMeter
 from tests.agent.meters.samples import only, reasons, values
 
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.meters.obis.readout_request import LIMIT_BYTES, MAX_BACKOFF_MS, RequestMeter
 from agent.meters.reading import Asker, Discarded, Event, Send, SetBaud, Telegram
-from agent.meters.readout_request import LIMIT_BYTES, MAX_BACKOFF_MS, RequestMeter
 from tests.agent.meters.samples import EVERY_CAPTURE, reasons, values
 
 IDENTITY = b"/TST5METER-1\r\n"

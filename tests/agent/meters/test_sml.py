@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from agent.commands.commissioning import telegram_text
+from agent.meters.obis.sml import SmlMeter, parse_sml
+from agent.meters.obis.sml_transport import SmlFrame, SmlFramer, crc16_x25
+from agent.meters.obis.status_word import direction
 from agent.meters.reading import Discarded, Telegram
-from agent.meters.sml import SmlMeter, parse_sml
-from agent.meters.sml_transport import SmlFrame, SmlFramer, crc16_x25
-from agent.meters.status_word import direction
 from firmware_stubs.meters.sml import crc as crc_of_the_simulator
 from tests.agent.meters.samples import EVERY_CAPTURE, only, reasons, values
 from tests.agent.meters.sml_samples import (

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from agent.config import parse_meter
 from agent.errors import ConfigError, PortError
-from agent.meters.dsmr import P1Meter
+from agent.meters.obis.dsmr import P1Meter
 from agent.meters.reading import Telegram
 from agent.ports import page_port
 from agent.ports.meters import hear, make_meter

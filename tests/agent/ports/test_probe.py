@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from agent.config import parse_meter
-from agent.meters.dsmr import P1Meter
+from agent.meters.obis.dsmr import P1Meter
 from agent.meters.protocols import PROTOCOLS as KNOWN
 from agent.meters.protocols import Line
 from agent.ports.findings import (

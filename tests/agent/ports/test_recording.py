@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.errors import ConfigError
-from agent.meters.dsmr import P1Meter
 from agent.meters.modbus.frames import RtuFrames
 from agent.meters.modbus.meter import ModbusMeter
 from agent.meters.modbus.models import shipped
+from agent.meters.obis.dsmr import P1Meter
 from agent.meters.reading import Discarded, Send, Telegram
 from agent.ports.recording import RECEIVED, SENT, TOLD, LineEvent, as_line, line_events, replayed
 from firmware_stubs.meters.modbus import modbus_answer

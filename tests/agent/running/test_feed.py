@@ -14,7 +14,7 @@ import pytest
 from agent.claims.slots import SlotValues
 from agent.errors import PortError
 from agent.link.uplink import Uplink
-from agent.meters.dsmr import P1Meter
+from agent.meters.obis.dsmr import P1Meter
 from agent.meters.reading import Asker, Discarded, Send, Telegram
 from agent.ports.meters import make_meter
 from agent.running.feed import LATE_S

@@ -12,7 +12,7 @@ from agent.claims.batches import Named
 from agent.claims.pipeline import Report
 from agent.config import parse_config
 from agent.link.outgoing import Outgoing, Outlet, nothing, report, status
-from agent.meters.dsmr import P1Meter
+from agent.meters.obis.dsmr import P1Meter
 from agent.meters.reading import UNITS, Reading, Telegram
 from agent.state.manifest import manifest
 from agent.tap.link import TapLink

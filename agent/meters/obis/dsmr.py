@@ -17,7 +17,7 @@ from typing import Literal
 
 from agent.meters.crc import crc16_arc
 from agent.meters.framed_meter import FramedMeter, LineNoise, beside_ends
-from agent.meters.obis import (
+from agent.meters.obis.registers import (
     JUDGED,
     NET,
     POWERS,
@@ -210,13 +210,13 @@ def parse_telegram(
 
 
 def _channels(lines: list[bytes]) -> tuple[SubMeter, ...]:
-    from agent.meters.channels import channels  # noqa: PLC0415 (memory: who has such meters)
+    from agent.meters.obis.channels import channels  # noqa: PLC0415 (memory: who has such meters)
 
     return channels(lines)
 
 
 def _beside(lines: list[bytes]) -> tuple[SubMeter, ...]:
-    from agent.meters.channels import beside  # noqa: PLC0415 (memory: who has a tap)
+    from agent.meters.obis.channels import beside  # noqa: PLC0415 (memory: who has a tap)
 
     return beside(lines)
 

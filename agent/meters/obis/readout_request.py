@@ -12,8 +12,8 @@ from functools import reduce
 from operator import xor
 
 from agent.meters.framed_meter import is_wanted_meter
+from agent.meters.obis.readout import BareUnit, parse_readout
 from agent.meters.reading import Discarded, Event, Reason, Send, SetBaud
-from agent.meters.readout import BareUnit, parse_readout
 
 LIMIT_BYTES = 32_768
 """Longest readout; one with 15 months of history has 9,500 bytes."""

@@ -1,18 +1,26 @@
 """SML (Smart Message Language) push telegrams of German meters, to integer readings.
 
 Of an SML file only the list of values (GetList.Res) is looked at, and of that only the registers of
-`obis.UNIT_OF`, with the status words beside them. Standard: BSI TR-03109-1, LMN part B
+`registers.UNIT_OF`, with the status words beside them. Standard: BSI TR-03109-1, LMN part B
 (docs/adr/0013-meters.md). docs/design.md, Values and reports; docs/faults.md, SER-28, SER-29.
 """
 
 from collections.abc import Callable
 
-from agent.meters import status_word
 from agent.meters.framed_meter import FramedMeter
-from agent.meters.obis import JUDGED, POWERS, STATUS, UNIT_OF, Signs, electricity, is_other_phase
+from agent.meters.obis import status_word
+from agent.meters.obis.registers import (
+    JUDGED,
+    POWERS,
+    STATUS,
+    UNIT_OF,
+    Signs,
+    electricity,
+    is_other_phase,
+)
+from agent.meters.obis.sml_transport import LIMIT_BYTES, SmlFrame, SmlFramer
 from agent.meters.reading import Discarded, Telegram
 from agent.meters.scale import shifted
-from agent.meters.sml_transport import LIMIT_BYTES, SmlFrame, SmlFramer
 
 _OCTETS, _SIGNED, _UNSIGNED, _LIST = 0, 5, 6, 7
 _GET_LIST = 0x0701

@@ -11,10 +11,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Literal
 
-from agent.meters import status_word
-from agent.meters.dsmr import LIMIT_BYTES, P1Framer, RawTelegram
 from agent.meters.framed_meter import FramedMeter
-from agent.meters.obis import (
+from agent.meters.obis import status_word
+from agent.meters.obis.dsmr import LIMIT_BYTES, P1Framer, RawTelegram
+from agent.meters.obis.registers import (
     JUDGED,
     STATUS,
     UNIT_OF,
