@@ -15,17 +15,10 @@ from agent.claims.silence import WORDS
 from agent.claims.slots import SlotValues
 from agent.config import AgentConfig
 from agent.config.curated_streams import Setup, setups
+from agent.curator import stream
 from agent.curator.journal import CuratorJournal
 from agent.curator.outbox import ReleasedValue, SeriesRow, ended, pack_released
 from agent.curator.running_file import ENDING
-from agent.curator.stream import (
-    StreamCurator,
-    is_of,
-    known_theta,
-    must_be_stored,
-    series_row,
-    stored_state,
-)
 from agent.state.core import DeviceCore
 from agent.state.device import Device
 from agent.state.journal import Journal
@@ -73,7 +66,7 @@ class CuratorMode:
         self._core = core
         self._journal = journal
         self._setups = setups(core.config)
-        self._curators: list[StreamCurator] = []
+        self._curators: list[stream.StreamCurator] = []
         self._designs: dict[tuple[int, int], PublicDesign] = journal.designs()
         self._values = journal.released()
         self._fresh: list[ReleasedValue] = []
@@ -132,9 +125,9 @@ class CuratorMode:
         changed = [
             (curator, state)
             for curator, state in zip(self._curators, states, strict=True)
-            if must_be_stored(curator.kept, state)
+            if stream.must_be_stored(curator.kept, state)
         ]
-        rows = [series_row(curator, state) for curator, state in changed]
+        rows = [stream.series_row(curator, state) for curator, state in changed]
         is_stored = False
         try:
             if packed is not None:
@@ -249,26 +242,28 @@ class CuratorMode:
             if len(self._fresh) >= MAX_VALUES:
                 self.flush(online=False)
 
-    def _adopt(self) -> list[StreamCurator]:
+    def _adopt(self) -> list[stream.StreamCurator]:
         """Continue what is stored under the same design and terms; end whatever else runs."""
-        found: list[StreamCurator] = []
+        found: list[stream.StreamCurator] = []
         over: list[SeriesRow] = []
         running = {row.stream: row for row in self._journal.series() if not row.is_ended}
         for setup in self._setups:
             row = running.pop(setup.key, None)
-            if row is not None and not is_of(row, setup):
+            if row is not None and not stream.is_of(row, setup):
                 name = setup.public.name
                 log.warning("stream %s: its settings changed: a new series begins", name)
-            state = None if row is None else stored_state(row, setup)
+            state = None if row is None else stream.stored_state(row, setup)
             if row is not None and state is not None and not self._is_stale(state):
                 if not state.theta:  # readings that θ waited for were in memory: from now on
                     state = replace(state, slot=max(state.slot, self._core.slot))
-                found.append(StreamCurator(setup, row.series, self._core.draw, state))
+                found.append(stream.StreamCurator(setup, row.series, self._core.draw, state))
                 continue
-            found.append(self._fresh_curator(setup, self._core.slot, known_theta(row, setup)))
+            found.append(
+                self._fresh_curator(setup, self._core.slot, stream.known_theta(row, setup))
+            )
             over += [] if row is None else [ended(row)]
         over += [ended(row) for row in running.values()]
-        began = [series_row(c, c.kept) for c in found if c.kept.slot == c.series]
+        began = [stream.series_row(c, c.kept) for c in found if c.kept.slot == c.series]
         self._journal.commit_series([*over, *began])
         self._designs = self._journal.designs()
         return found
@@ -292,7 +287,7 @@ class CuratorMode:
     def _slots_in(self, seconds: int) -> int:
         return seconds // self._core.config.slot_seconds
 
-    def _fresh_curator(self, setup: Setup, slot: int, theta: int = 0) -> StreamCurator:
+    def _fresh_curator(self, setup: Setup, slot: int, theta: int = 0) -> stream.StreamCurator:
         """Return a curator at its beginning, after every slot taken before in any mode.
 
         But for slots far ahead: the clock was wrong then.
@@ -305,9 +300,9 @@ class CuratorMode:
         limit = slot + self._slots_in(MAX_PAUSE_S)
         until = max(slot, *(one for one in taken if one <= limit), -1)
         state = CuratorState(setup.design.fingerprint, slot=until, theta=theta)
-        return StreamCurator(setup, until, self._core.draw, state)
+        return stream.StreamCurator(setup, until, self._core.draw, state)
 
-    def _begin(self, curator: StreamCurator, slot: int) -> StreamCurator:
+    def _begin(self, curator: stream.StreamCurator, slot: int) -> stream.StreamCurator:
         """End a stream's running series and begin another with the same θ."""
         self.flush(online=False)
         setup = curator.setup
@@ -317,7 +312,7 @@ class CuratorMode:
             if row.stream == setup.key and not row.is_ended
         ]
         fresh = self._fresh_curator(setup, slot, curator.theta or 0)
-        self._journal.commit_series([*running, series_row(fresh, fresh.kept)])
+        self._journal.commit_series([*running, stream.series_row(fresh, fresh.kept)])
         self._designs = self._journal.designs()
         return fresh
 
@@ -350,7 +345,7 @@ class CuratorMode:
         self._values = [] if batches else waiting
         self._core.note_packed(batches)
 
-    def _say_theta(self, curator: StreamCurator) -> None:
+    def _say_theta(self, curator: stream.StreamCurator) -> None:
         if curator.theta is None:
             wanted = curator.missing_readings
             log.info("%s: %d readings to choose θ from, not released", _name(curator), wanted)
@@ -359,9 +354,9 @@ class CuratorMode:
             log.info("%s: θ is %d %s, every value is released", _name(curator), curator.theta, unit)
 
 
-def _push(curator: StreamCurator, slot: int, value: int | None) -> _Taken:
+def _push(curator: stream.StreamCurator, slot: int, value: int | None) -> _Taken:
     return _Taken(curator.push(slot, value))
 
 
-def _name(curator: StreamCurator) -> str:
+def _name(curator: stream.StreamCurator) -> str:
     return f"stream {curator.setup.public.name}"

@@ -7,14 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from agent.claims.batches import Batch, Key, Numbering
-from edge_ldp.protocol.released import (
-    FIRST_KEY,
-    MAX_OFFSET,
-    MAX_VALUES,
-    PublicDesign,
-    ReleasedFrame,
-    encode_released,
-)
+from edge_ldp.protocol import released
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -57,7 +50,7 @@ def ended(row: SeriesRow) -> SeriesRow:
 def pack_released(
     values: Sequence[ReleasedValue],
     numbering: Mapping[int, Numbering],
-    designs: Mapping[tuple[int, int], PublicDesign],
+    designs: Mapping[tuple[int, int], released.PublicDesign],
 ) -> list[Batch]:
     """Return the batches that carry these values, numbered as `numbering[stream]` says.
 
@@ -70,8 +63,8 @@ def pack_released(
         first = run[0]
         number, series, base = numbers[first.stream]
         numbers[first.stream] = Numbering(number + 1, series, base)
-        frame = ReleasedFrame(
-            stream=first.stream - FIRST_KEY,
+        frame = released.ReleasedFrame(
+            stream=first.stream - released.FIRST_KEY,
             batch=number - base,
             series=first.series,
             position=first.position,
@@ -82,12 +75,12 @@ def pack_released(
             numbering=series,
         )
         key = Key(first.stream, number)
-        batches.append(Batch(key, encode_released(frame), run[-1].slot, len(run)))
+        batches.append(Batch(key, released.encode_released(frame), run[-1].slot, len(run)))
     return batches
 
 
 def _runs(
-    values: Iterable[ReleasedValue], designs: Mapping[tuple[int, int], PublicDesign]
+    values: Iterable[ReleasedValue], designs: Mapping[tuple[int, int], released.PublicDesign]
 ) -> Iterable[list[ReleasedValue]]:
     run: list[ReleasedValue] = []
     for one in values:
@@ -102,7 +95,7 @@ def _runs(
 def _follows(
     one: ReleasedValue,
     run: list[ReleasedValue],
-    designs: Mapping[tuple[int, int], PublicDesign],
+    designs: Mapping[tuple[int, int], released.PublicDesign],
 ) -> bool:
     first, last = run[0], run[-1]
     same = (one.stream, one.series, one.theta) == (first.stream, first.series, first.theta)
@@ -110,6 +103,6 @@ def _follows(
         same
         and one.position == last.position + 1
         and one.position % designs[one.stream, one.series].chunk > 0
-        and len(run) < MAX_VALUES
-        and one.slot - first.slot <= MAX_OFFSET
+        and len(run) < released.MAX_VALUES
+        and one.slot - first.slot <= released.MAX_OFFSET
     )

@@ -26,18 +26,9 @@ from agent.link.trouble import (
 from agent.state.device import Device
 from edge_ldp.entropy import system_draw
 from edge_ldp.protocol.messages import Status, topic
+from edge_ldp.service import mqtt
 from edge_ldp.service.backoff import JITTER_STEPS, backoff_s, unhurried
 from edge_ldp.service.clock import Clock
-from edge_ldp.service.mqtt import (
-    Broker,
-    Link,
-    LinkLostError,
-    Message,
-    RefusedError,
-    TooBigError,
-    open_link,
-    packet_bytes,
-)
 from edge_ldp.service.tasks import task_group
 
 STABLE_S, FAREWELL_S, LOOK_S = 60.0, 3.0, 60
@@ -83,7 +74,7 @@ class Uplink:
         self._clock = clock
         self._broker = _broker(config, password)
         self._draw = draw or unhurried(system_draw())  # reports need randomness, the link goes on
-        self._link: Link | None = None
+        self._link: mqtt.Link | None = None
         self._wake = asyncio.Event()
         self._hurry = asyncio.Event()
         self._drained = asyncio.Event()
@@ -187,7 +178,7 @@ class Uplink:
                 await self._drained.wait()
                 self._is_leaving = True
                 await self._publish_status(link, "offline")
-        except (TimeoutError, LinkLostError, RefusedError):
+        except (TimeoutError, mqtt.LinkLostError, mqtt.RefusedError):
             log.info("not everything could be sent before the stop; it is kept")
         await link.close()
 
@@ -196,19 +187,21 @@ class Uplink:
         ends: list[BaseException] = []
         self._was_up, self._refused = False, ""
         try:
-            link = await open_link(self._broker)
-        except LinkLostError as exc:
+            link = await mqtt.open_link(self._broker)
+        except mqtt.LinkLostError as exc:
             return exc.reason
         try:
             await link.subscribe([*self._plan_topics, self._topic("receipt")])
-            with suppress(RefusedError):  # an older access list; a silence then only ends by itself
+            with suppress(
+                mqtt.RefusedError
+            ):  # an older access list; a silence then only ends by itself
                 await link.subscribe([topic(self._fleet, "presence", "+"), *self.month.topics])
             await self._look_back(link)
             self._link, self._up_s = link, self._clock.monotonic()
             await self._publish_status(link, "online")
             self._was_up = True
             if link.max_packet is not None:
-                empty = packet_bytes(self._topic("report"), b"")
+                empty = mqtt.packet_bytes(self._topic("report"), b"")
                 self._device.limit_frames(link.max_packet - empty)
             self._log_once(f"broker {self._broker.endpoint}: connected, MQTT {link.protocol}")
             for message in link.receive_ready(READS_AT_ONCE):  # a receipt may tell of a rollback
@@ -222,16 +215,16 @@ class Uplink:
                 tasks.create_task(self._weigh_plans(link), name="plans")
                 tasks.create_task(self._incoming.weigh_receipts(), name="receipts")
                 tasks.create_task(self._until_changed(), name="changed")
-        except* (LinkLostError, RefusedError) as group:
+        except* (mqtt.LinkLostError, mqtt.RefusedError) as group:
             ends += _leaves(group)
         finally:
             self._link = None
             await link.close()
         end = ends[0]
-        self._refused = end.topic if isinstance(end, RefusedError) else ""
+        self._refused = end.topic if isinstance(end, mqtt.RefusedError) else ""
         return str(end).removeprefix(f"broker {self._broker.endpoint}: ")
 
-    async def _look_back(self, link: Link) -> None:
+    async def _look_back(self, link: mqtt.Link) -> None:
         """Read once what this device last said of itself, before it says something else.
 
         Not listened to for longer: with a listener, the broker would never say that the aggregator
@@ -241,13 +234,13 @@ class Uplink:
         if self._has_looked_back:
             return
         self._has_looked_back = True
-        with suppress(RefusedError):
+        with suppress(mqtt.RefusedError):
             await link.subscribe([self._topic("status")])
             await link.unsubscribe(self._topic("status"))
         for message in link.receive_ready(READS_AT_ONCE):
             self._incoming.handle(message)
 
-    async def _receive(self, link: Link) -> None:
+    async def _receive(self, link: mqtt.Link) -> None:
         """Take messages, a flood of them no faster than a device can: the broker holds the rest."""
         while True:
             message = await link.receive()
@@ -256,7 +249,7 @@ class Uplink:
                 await asyncio.sleep(wait_s)
             self._incoming.handle(message)
 
-    async def _weigh_plans(self, link: Link) -> None:
+    async def _weigh_plans(self, link: mqtt.Link) -> None:
         while True:
             name, payload = await self._incoming.plans.get()
             if self._device.accept_plan(name, payload) not in ("same", "held"):
@@ -264,9 +257,9 @@ class Uplink:
 
     async def _until_changed(self) -> None:
         await self._changed.wait()
-        raise LinkLostError(self._broker.endpoint, "left: the configuration changed")
+        raise mqtt.LinkLostError(self._broker.endpoint, "left: the configuration changed")
 
-    async def _send(self, link: Link) -> None:
+    async def _send(self, link: mqtt.Link) -> None:
         while True:
             started = list(self._device.take_messages(_room_bytes(link, self._topic("report"))))
             if started:
@@ -281,14 +274,16 @@ class Uplink:
                 await self._wake.wait()
                 await self._jitter()
 
-    async def _send_one(self, link: Link, first: Key, batches: list[Named], payload: bytes) -> None:
+    async def _send_one(
+        self, link: mqtt.Link, first: Key, batches: list[Named], payload: bytes
+    ) -> None:
         delivery, acknowledged = self._device.delivery, False
         try:
             if not self._hurry.is_set():
                 await self._clock.sleep(self._drain.take(self._clock.monotonic()))
             await self._publish(link, outgoing.report(self._fleet, self._id, batches, payload))
             acknowledged = True
-        except TooBigError as exc:  # packed for a broker that took more; tried again in a turn
+        except mqtt.TooBigError as exc:  # packed for a broker that took more; tried again in a turn
             self._log_once(f"a batch of {len(payload)} bytes waits: {exc}", logging.WARNING)
             acknowledged = True
         finally:
@@ -308,7 +303,7 @@ class Uplink:
         except TimeoutError:
             return
 
-    async def _tell(self, link: Link) -> None:
+    async def _tell(self, link: mqtt.Link) -> None:
         """Publish the status every receipt interval: the aggregator answers it with a receipt.
 
         And when the health is another one, which is looked at every LOOK_S. While nothing is
@@ -326,7 +321,7 @@ class Uplink:
                     continue
             await self._publish_status(link, "online")
 
-    async def _publish_status(self, link: Link, state: str) -> None:
+    async def _publish_status(self, link: mqtt.Link, state: str) -> None:
         if self._is_leaving and state != "offline":
             return
         vitals = self.vitals()
@@ -335,10 +330,10 @@ class Uplink:
         self._reported_health = vitals.health
         try:
             await self._publish(link, outgoing.status(self._fleet, self._id, status))
-        except TooBigError as exc:
+        except mqtt.TooBigError as exc:
             self._log_once(f"the status is not sent: {exc}", logging.WARNING)
 
-    async def _publish(self, link: Link, message: outgoing.Outgoing) -> None:
+    async def _publish(self, link: mqtt.Link, message: outgoing.Outgoing) -> None:
         """Send; say it once when the broker has nobody to hand it to."""
         has_listener = await Outlet(link).send(message)
         if self._incoming.audience.note(message.topic, has_listener=has_listener):
@@ -358,11 +353,11 @@ class Uplink:
             log.log(level, "%s", admitted)
 
 
-def _room_bytes(link: Link, at: str) -> int:
+def _room_bytes(link: mqtt.Link, at: str) -> int:
     """Return how large a message of several batches may be, at most what this broker takes."""
     if link.max_packet is None:
         return SEVERAL_BYTES
-    return min(SEVERAL_BYTES, link.max_packet - packet_bytes(at, b""))
+    return min(SEVERAL_BYTES, link.max_packet - mqtt.packet_bytes(at, b""))
 
 
 def _leaves(group: BaseExceptionGroup[BaseException]) -> list[BaseException]:
@@ -372,9 +367,9 @@ def _leaves(group: BaseExceptionGroup[BaseException]) -> list[BaseException]:
     return found
 
 
-def _broker(config: AgentConfig, password: str | None) -> Broker:
+def _broker(config: AgentConfig, password: str | None) -> mqtt.Broker:
     device = config.device
-    will = Message(
+    will = mqtt.Message(
         topic(device.fleet, "status", device.id),
         Status(state="offline", software="-").to_json(),
         retain=True,

@@ -14,17 +14,7 @@ from pathlib import Path
 import serial
 
 from agent.errors import PortError
-from agent.ports.port import (
-    CHUNK_BYTES,
-    GONE,
-    LINE_REFUSED,
-    NO_ADAPTER,
-    NO_DEVICE,
-    PASSING,
-    DataBits,
-    Parity,
-    is_readable,
-)
+from agent.ports import port
 
 _EMPTY_READS = 3  # a port that is ready again and again but gives nothing has lost its other end
 
@@ -38,10 +28,10 @@ _REASONS = {
     errno.EACCES: ("permission denied", _GROUP),
     errno.EAGAIN: ("in use by another process", "stop that process: `fuser -v` names it"),
     errno.EBUSY: ("in use by another process", "stop that process: `fuser -v` names it"),
-    errno.EIO: (NO_ADAPTER, _PLUG),
-    errno.ENODEV: (NO_DEVICE, _PLUG),
-    errno.ENOENT: (NO_DEVICE, _PLUG),
-    errno.ENXIO: (NO_DEVICE, _PLUG),
+    errno.EIO: (port.NO_ADAPTER, _PLUG),
+    errno.ENODEV: (port.NO_DEVICE, _PLUG),
+    errno.ENOENT: (port.NO_DEVICE, _PLUG),
+    errno.ENXIO: (port.NO_DEVICE, _PLUG),
     errno.EPERM: ("permission denied", _GROUP),
 }
 
@@ -63,12 +53,12 @@ class SerialPort:
         for _ in range(_EMPTY_READS):
             if not self._device.is_open:
                 raise self._gone()
-            if not await is_readable(
+            if not await port.is_readable(
                 self._device.fd, self._silence_s if wait_s is None else wait_s
             ):
                 return None
             try:
-                data = os.read(self._device.fd, CHUNK_BYTES)
+                data = os.read(self._device.fd, port.CHUNK_BYTES)
             except OSError as exc:
                 raise self._gone() from exc
             if data:
@@ -102,11 +92,11 @@ class SerialPort:
         self._device.close()
 
     def _gone(self) -> PortError:
-        return PortError(self.path, GONE, _PLUG)
+        return PortError(self.path, port.GONE, _PLUG)
 
 
 def open_serial(
-    path: str, baud: int, data_bits: DataBits, parity: Parity, silence_s: float
+    path: str, baud: int, data_bits: port.DataBits, parity: port.Parity, silence_s: float
 ) -> SerialPort:
     """Open a serial device or pseudo-terminal for this process alone; what waited is dropped.
 
@@ -132,7 +122,7 @@ def refuse_port(path: str) -> None:
         _check_kind(path)
     except OSError as exc:
         found = explain(path, exc)
-        if found.reason not in PASSING:
+        if found.reason not in port.PASSING:
             raise found from exc
     else:
         if not os.access(path, os.R_OK | os.W_OK, effective_ids=True):
@@ -143,12 +133,12 @@ def explain(path: str, exc: Exception) -> PortError:
     """Return what a failed opening means to a person, and what to do about it."""
     is_refused = isinstance(exc, termios.error) and exc.args[:1] == (errno.EINVAL,)
     if isinstance(exc, ValueError) or is_refused:
-        return PortError(path, LINE_REFUSED, "check baud rate, parity and data bits")
+        return PortError(path, port.LINE_REFUSED, "check baud rate, parity and data bits")
     number = getattr(exc, "errno", None)  # pyserial gives none when it cannot configure the line
     if number is None:
         return PortError(path, "not a serial port", _LIST)
     reason, remedy = _REASONS.get(number, (os.strerror(number), _LIST))
-    if reason == NO_DEVICE and "/" not in path:
+    if reason == port.NO_DEVICE and "/" not in path:
         there = "which is there" if Path("/dev", path).exists() else "as device names begin"
         remedy = f"did you mean /dev/{path}, {there}? Else {remedy}"
     return PortError(path, reason, remedy)

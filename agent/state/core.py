@@ -9,15 +9,7 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol, TypeVar
 
-from agent.claims.batches import (
-    Batch,
-    BatchSeries,
-    Key,
-    Numbering,
-    fitting,
-    pack,
-    random_series,
-)
+from agent.claims import batches as packing
 from agent.claims.delivery import RESEND_INTERVALS, Delivery
 from agent.claims.elapsed import Elapsed, Moment
 from agent.claims.limits import BatchPace, SlotCount
@@ -44,10 +36,10 @@ log = logging.getLogger("edge-ldp.agent")
 class Kept(Protocol):
     """Who is told of batches that were stored, and of those that arrived: the household's page."""
 
-    def made(self, batches: Sequence[Batch]) -> None:
+    def made(self, batches: Sequence[packing.Batch]) -> None:
         """Note batches that were stored."""
 
-    def came(self, keys: Iterable[Key]) -> None:
+    def came(self, keys: Iterable[packing.Key]) -> None:
         """Note batches that a receipt covers."""
 
 
@@ -168,7 +160,7 @@ class DeviceCore:
         if self._waiting and not self.is_doubted:
             self._commit(None, self._waiting, is_time=True)
 
-    def begun(self, streams: Iterable[int], *, anew: bool = False) -> list[BatchSeries]:
+    def begun(self, streams: Iterable[int], *, anew: bool = False) -> list[packing.BatchSeries]:
         """Return a series for each stream that has none yet, or only that of a state of version 1.
 
         Or of sums over slots of another length; or, `anew`, another one for each. To be stored with
@@ -178,17 +170,17 @@ class DeviceCore:
         lengths = {one.stream: one.slot_seconds for one in self.journal.series()}
         own = {FIRST_SUMS_KEY + at: one.slot_seconds for at, one in enumerate(self.config.streams)}
         for stream in sorted(set(streams)):
-            old = numbers.get(stream, Numbering())
+            old = numbers.get(stream, packing.Numbering())
             seconds = own.get(stream, self.config.slot_seconds)
             is_other = stream in own and lengths.get(stream, seconds) != seconds
             if anew or not old.series or is_other:
-                base, series = old.following - 1, random_series(self._draw_series)
-                found.append(BatchSeries(stream, base, series, seconds, base))
+                base, series = old.following - 1, packing.random_series(self._draw_series)
+                found.append(packing.BatchSeries(stream, base, series, seconds, base))
         return found
 
-    def numbering(self, begun: Iterable[BatchSeries]) -> dict[int, Numbering]:
+    def numbering(self, begun: Iterable[packing.BatchSeries]) -> dict[int, packing.Numbering]:
         """Return how each stream's next batch is numbered, once these series have begun."""
-        news = {one.stream: Numbering(one.base + 1, one.series, one.base) for one in begun}
+        news = {one.stream: packing.Numbering(one.base + 1, one.series, one.base) for one in begun}
         return self.journal.numbers() | news
 
     def count_otherwise(self, ledger: Ledger, elapsed: Elapsed) -> bool:
@@ -203,7 +195,7 @@ class DeviceCore:
             return False
         return self.storage.done(lambda: self.journal.suspect((), begun, ledger, elapsed))
 
-    def note_packed(self, batches: list[Batch]) -> None:
+    def note_packed(self, batches: list[packing.Batch]) -> None:
         """Send batches that were stored, and count the pace from now."""
         if batches:
             if self.kept is not None:
@@ -214,7 +206,7 @@ class DeviceCore:
 
     def limit_frames(self, room_bytes: int) -> None:
         """Pack no larger frames from now on: the broker takes none. Packed ones stay."""
-        self._most = fitting(room_bytes)
+        self._most = packing.fitting(room_bytes)
 
     def settle(self, receipt: Receipt, *, is_live: bool = True) -> int:
         """Delete the batches that a receipt covers and return how many; `is_live`: not retained."""
@@ -308,7 +300,7 @@ class DeviceCore:
         begun = self.drawn(lambda: self.begun(report.stream for report in waiting))
         if begun is None:
             return False
-        batches = pack(waiting, self.numbering(begun), self._most) if is_time else []
+        batches = packing.pack(waiting, self.numbering(begun), self._most) if is_time else []
         if not self.storage.done(lambda: self.journal.commit(claim, batches, begun)):
             return False
         self._committed_s = self.clock.monotonic()

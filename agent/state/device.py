@@ -7,16 +7,9 @@ mode's: codes for a crowd (`agent.state.local_mode`) or released values (`agent.
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
+from agent.claims import rollback
 from agent.claims.batches import Key, Named
 from agent.claims.delivery import Delivery
-from agent.claims.rollback import (
-    ReportingLife,
-    Told,
-    denied,
-    made_more,
-    news_of_copies,
-    told_by,
-)
 from agent.claims.slots import SlotValues
 from agent.config import AgentConfig
 from agent.state.core import DeviceCore
@@ -69,17 +62,17 @@ class Mode(Protocol):
         """Go by the core's configuration, which only tightens the `old` one."""
 
     @property
-    def life(self) -> ReportingLife:
+    def life(self) -> rollback.ReportingLife:
         """When this state reported."""
 
     @property
     def is_silent(self) -> bool:
         """Whether the silence after a word of copies still lasts."""
 
-    def suspect(self, told: Sequence[Told]) -> None:
+    def suspect(self, told: Sequence[rollback.Told]) -> None:
         """Begin anew, as a state that may be a copy, and give up nothing that was sent."""
 
-    def roll_back(self, told: Sequence[Told], *, is_proof: bool) -> None:
+    def roll_back(self, told: Sequence[rollback.Told], *, is_proof: bool) -> None:
         """Give up all that waits, as a copy. Proven: begin anew, and count what the other spent."""
 
     def described(self, account: StreamStatus) -> StreamStatus:
@@ -199,11 +192,11 @@ class Device:
         """
         core = self.core
         own, told = core.journal.series(), core.journal.told()
-        news = news_of_copies(receipt, own, told, self._mode.life)
+        news = rollback.news_of_copies(receipt, own, told, self._mode.life)
         if news:
             self._hear(news, is_proof=core.keyring is not None)
             return 0
-        if core.is_doubted and is_live and (untrue := denied(receipt, told, own)):
+        if core.is_doubted and is_live and (untrue := rollback.denied(receipt, told, own)):
             core.believe_again(untrue)
         return core.settle(receipt, is_live=is_live)
 
@@ -214,12 +207,14 @@ class Device:
         """
         journal = self.core.journal
         told, life = journal.told(), self._mode.life
-        news = news_of_copies(told_by(status.streams), journal.series(), told, life)
-        news += made_more(status.streams, journal.status())
+        news = rollback.news_of_copies(
+            rollback.told_by(status.streams), journal.series(), told, life
+        )
+        news += rollback.made_more(status.streams, journal.status())
         if news:
             self._hear(news, is_proof=False)
 
-    def _hear(self, news: list[Told], *, is_proof: bool) -> None:
+    def _hear(self, news: list[rollback.Told], *, is_proof: bool) -> None:
         """Act on what tells of a copy; a word that is no proof begins one silence at a time."""
         if is_proof:
             self._mode.roll_back(news, is_proof=True)

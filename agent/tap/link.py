@@ -13,18 +13,7 @@ from ipaddress import ip_address
 from agent.config import AgentConfig, TapTable
 from agent.config.tap_faults import is_local_address
 from agent.meters.reading import Telegram
-from agent.tap.messages import (
-    OFFLINE,
-    ONLINE,
-    LocalMessage,
-    LocalReading,
-    availability,
-    availability_topic,
-    discovery,
-    local_readings,
-    month_messages,
-    states,
-)
+from agent.tap import messages
 from edge_ldp.entropy import system_draw
 from edge_ldp.protocol.group_month import GroupMonth
 from edge_ldp.service.backoff import backoff_s, unhurried
@@ -42,9 +31,9 @@ class TapLink:
     def __init__(self, link: Link) -> None:
         self._link = link
 
-    async def send(self, message: LocalMessage) -> None:
+    async def send(self, message: messages.LocalMessage) -> None:
         """Publish at QoS 0; raises LinkLostError, and TypeError for whatever is no LocalMessage."""
-        if type(message) is not LocalMessage:
+        if type(message) is not messages.LocalMessage:
             raise TypeError("only a LocalMessage goes to the tap")
         await self._link.publish(message.topic, message.text.encode(), retain=message.retain, qos=0)
 
@@ -65,14 +54,14 @@ class Tap:
     ) -> None:
         self._month = month
         self._compared = [one.name for one in config.streams] if config.device.group else []
-        self._told: tuple[LocalMessage, ...] = ()
+        self._told: tuple[messages.LocalMessage, ...] = ()
         assert config.tap is not None  # noqa: S101 (made for a [tap] table only)
         self._table: TapTable = config.tap
         self._device = config.device.id
         self._outgoing = (config.broker.host, config.broker.use_port)
         self._outgoing_peer = outgoing_peer
         self._broker = _broker(self._table, self._device, password)
-        self._newest: dict[str, LocalReading] = {}
+        self._newest: dict[str, messages.LocalReading] = {}
         self._known: set[str] = set()
         self._draw = unhurried(system_draw())
         self._last_line = ""
@@ -80,7 +69,7 @@ class Tap:
 
     def offer(self, telegram: Telegram) -> None:
         """Take a telegram; of each quantity the newest reading stays until it is sent."""
-        for reading in local_readings(telegram):
+        for reading in messages.local_readings(telegram):
             self._newest[reading.quantity] = reading
 
     async def run(self) -> None:
@@ -105,7 +94,7 @@ class Tap:
         out = TapLink(link)
         try:
             self._check_peer(link.peer)
-            await out.send(availability(self._device, ONLINE))
+            await out.send(messages.availability(self._device, messages.ONLINE))
             self._known.clear()
             self._told = ()
             self.health = OK
@@ -122,11 +111,15 @@ class Tap:
         newest, self._newest = self._newest, {}
         for quantity in newest.keys() - self._known:
             table, reading = self._table, newest[quantity]
-            await out.send(discovery(self._device, reading, table.discovery, table.interval_s))
+            await out.send(
+                messages.discovery(self._device, reading, table.discovery, table.interval_s)
+            )
             self._known.add(quantity)
-        for message in states(self._device, newest.values()):
+        for message in messages.states(self._device, newest.values()):
             await out.send(message)
-        told = month_messages(self._device, self._compared, self._month(), self._table.discovery)
+        told = messages.month_messages(
+            self._device, self._compared, self._month(), self._table.discovery
+        )
         for message in told if told != self._told else ():
             await out.send(message)
         self._told = told
@@ -167,7 +160,7 @@ _SAME = "it is the broker that reports go to: nothing is sent"
 async def _leave(out: TapLink, device: str) -> None:
     try:
         async with asyncio.timeout(1):
-            await out.send(availability(device, OFFLINE))
+            await out.send(messages.availability(device, messages.OFFLINE))
     except (LinkLostError, RefusedError, TimeoutError):
         return
 
@@ -191,5 +184,5 @@ def _broker(table: TapTable, device: str, password: str | None) -> Broker:
         password=password,
         tls=table.tls,
         ca_file=table.ca_file,
-        will=Message(availability_topic(device), OFFLINE.encode(), retain=True),
+        will=Message(messages.availability_topic(device), messages.OFFLINE.encode(), retain=True),
     )

@@ -9,36 +9,10 @@ import numpy as np
 from msgspec import UNSET, UnsetType, field
 from msgspec.structs import asdict
 
+from aggregator.answers import parts, units
 from aggregator.answers.local_time import LENGTHS, Spans
-from aggregator.answers.parts import (
-    AnswerPart,
-    InUnit,
-    Iso,
-    Kwh,
-    Reports,
-    Seconds,
-    Span,
-    UnitSlots,
-)
-from aggregator.answers.sums_answer import (
-    SUMS,
-    SumsAnswer,
-    beside_text,
-    narrower_mode,
-    sums_csv,
-    sums_text,
-)
-from aggregator.answers.units import (
-    ENERGIES,
-    clock_text,
-    csv_text,
-    ends,
-    energies,
-    energy_of,
-    figure,
-    iso,
-    text_table,
-)
+from aggregator.answers.sums_answer import SUMS, SumsAnswer, narrower_mode
+from aggregator.answers.sums_text import beside_text, sums_csv, sums_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,7 +33,7 @@ COLUMNS = (
 )
 
 
-class CurveSpan(AnswerPart, frozen=True, kw_only=True):
+class CurveSpan(parts.AnswerPart, frozen=True, kw_only=True):
     """An hour, day or week.
 
     from_s: its first second, from: the same by the zone; n: stream reports; device_slots: slots in
@@ -69,23 +43,23 @@ class CurveSpan(AnswerPart, frozen=True, kw_only=True):
     or because the other spans, or all devices less the group, would reveal so few.
     """
 
-    from_s: Seconds
-    from_: Iso | None = field(name="from")
-    n: Reports | None
+    from_s: parts.Seconds
+    from_: parts.Iso | None = field(name="from")
+    n: parts.Reports | None
     device_slots: int | None
-    mean: InUnit | None
-    low: InUnit | None
-    high: InUnit | None
-    total: UnitSlots | None
-    total_low: UnitSlots | None
-    total_high: UnitSlots | None
-    energy_kwh: Kwh | None
-    energy_kwh_low: Kwh | None
-    energy_kwh_high: Kwh | None
+    mean: parts.InUnit | None
+    low: parts.InUnit | None
+    high: parts.InUnit | None
+    total: parts.UnitSlots | None
+    total_low: parts.UnitSlots | None
+    total_high: parts.UnitSlots | None
+    energy_kwh: parts.Kwh | None
+    energy_kwh_low: parts.Kwh | None
+    energy_kwh_high: parts.Kwh | None
     withheld: bool
 
 
-class CurveNoise(AnswerPart, frozen=True, kw_only=True):
+class CurveNoise(parts.AnswerPart, frozen=True, kw_only=True):
     """How noisy a curve is whose intervals are wider than half of its mean.
 
     half_width (unit, the middle one of the intervals), mean (unit, of all), devices, times: how
@@ -93,14 +67,14 @@ class CurveNoise(AnswerPart, frozen=True, kw_only=True):
     and words that say so.
     """
 
-    half_width: InUnit
-    mean: InUnit
+    half_width: parts.InUnit
+    mean: parts.InUnit
     devices: int
     times: float | None
     words: str
 
 
-class CurveAnswer(AnswerPart, frozen=True, kw_only=True):
+class CurveAnswer(parts.AnswerPart, frozen=True, kw_only=True):
     """What `load-curve` answers.
 
     stream, unit, slot_seconds, zone; hours[], days[] or weeks[] of the zone, those with reports;
@@ -111,7 +85,7 @@ class CurveAnswer(AnswerPart, frozen=True, kw_only=True):
 
     stream: str
     unit: str
-    slot_seconds: Span
+    slot_seconds: parts.Span
     zone: str
     hours: list[CurveSpan] | UnsetType = UNSET
     days: list[CurveSpan] | UnsetType = UNSET
@@ -176,14 +150,14 @@ def _span(  # noqa: PLR0913, PLR0917 (a row)
         told, totals = [mean, low, high], [mean * there, low * there, high * there]
     return CurveSpan(
         from_s=from_s,
-        from_=iso(from_s, of.zone),
+        from_=units.iso(from_s, of.zone),
         n=None if few else n,
         device_slots=None if few else there,
         mean=told[0],
         low=told[1],
         high=told[2],
-        **ends("total", *totals),
-        **energies(of.stream, *totals),
+        **units.ends("total", *totals),
+        **units.energies(of.stream, *totals),
         withheld=few,
     )
 
@@ -213,7 +187,7 @@ def curve_csv(view: CurveAnswer) -> str:
     """Return the spans as CSV, or the sums' periods where those are the answer's mode."""
     if view.sums is not None and view.mode == SUMS:
         return sums_csv(view.sums)
-    return csv_text(COLUMNS, ({**asdict(row), "from": row.from_} for row in view.spans[1]))
+    return units.csv_text(COLUMNS, ({**asdict(row), "from": row.from_} for row in view.spans[1]))
 
 
 def curve_text(view: CurveAnswer, zone: tzinfo = UTC) -> str:
@@ -224,20 +198,20 @@ def curve_text(view: CurveAnswer, zone: tzinfo = UTC) -> str:
     lines = [f"{view.stream} by {by} ({view.zone}), {view.unit}; values above θ count as θ"]
     if view.noise is not None:
         lines.append(view.noise.words)
-    has_energy = view.unit in ENERGIES
+    has_energy = view.unit in units.ENERGIES
     used = ["energy kWh", "95 % from", "to"] if has_energy else [f"total {view.unit} × slots"]
     rows = [
         [
-            clock_text(row.from_s, zone),
-            *(figure(one) for one in (row.mean, row.low, row.high)),
-            *(figure(one) for one in (energy_of(row) if has_energy else (row.total,))),
+            units.clock_text(row.from_s, zone),
+            *(units.figure(one) for one in (row.mean, row.low, row.high)),
+            *(units.figure(one) for one in (units.energy_of(row) if has_energy else (row.total,))),
             "withheld: too few reporters" if row.n is None else f"{row.n:,}",
         ]
         for row in spans
     ]
     if rows:
         head = [by, f"mean {view.unit}", "95 % from", "to", *used]
-        lines += ["", text_table([*head, "stream reports"], rows)]  # surveys are apart
+        lines += ["", units.text_table([*head, "stream reports"], rows)]  # surveys are apart
     if view.sums is not None:
         lines += beside_text(view.sums.whole, view.unit, "homes' own sums")
     return "\n".join([*lines, ""])

@@ -8,32 +8,24 @@ shares (`edge_ldp.sums.shares`) and assume nothing about the density. So they do
 is shown; they are only widened to hold it.
 """
 
-from __future__ import annotations
-
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import floor, log10
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from aggregator.answers.parts import AnswerPart, InUnit, Reports, Share
 from aggregator.counting.classes import effective
+from edge_ldp import Mechanism
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.errors import CountsError, NoReportsError
-from edge_ldp.estimate import auto
+from edge_ldp.estimate import Density, auto
 from edge_ldp.estimate.joint import Evidence, jointly
 from edge_ldp.protocol.plan import is_survey
-from edge_ldp.sums import CodeCounts, quantile_band, range_band, surveys_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import ArrayLike
-
-    from edge_ldp import Mechanism
-    from edge_ldp.estimate import Density
-    from edge_ldp.sums import Band
+from edge_ldp.sums import Band, CodeCounts, quantile_band, range_band, surveys_of
 
 SHARES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 CELLS = 1024  # of a density from several kinds of surveys, at most
@@ -105,7 +97,7 @@ class Curve(NamedTuple):
 def curve_of(
     counts: Mapping[Mechanism, Sequence[Any]],
     *,
-    rng: np.random.Generator,
+    rng: "np.random.Generator",
     asked: CurveQuestion | None = None,
 ) -> Curve:
     """Return the curve of counts by mechanism (`merge_epochs`), of which some are of surveys.
@@ -171,7 +163,7 @@ def even_ranges(density: Density, count: int) -> list[tuple[float, float]]:
 def _likeliest(
     counts: Mapping[Mechanism, Sequence[Any]],
     surveys: Sequence[CodeCounts],
-    rng: np.random.Generator,
+    rng: "np.random.Generator",
 ) -> tuple[Density, str]:
     """Return the density to show, and how it was found, in words."""
     if len(surveys) == 1:

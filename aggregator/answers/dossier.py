@@ -1,31 +1,18 @@
 """What a data-protection officer asks of a fleet, every number computed: figures and sentences."""
 
-from __future__ import annotations
+from collections.abc import Sequence
 
-from typing import TYPE_CHECKING
-
+from aggregator.answers import promises
 from aggregator.answers.lookup import newest_plan
 from aggregator.answers.parts import AnswerPart, Span
 from aggregator.answers.plan_view import EpsilonStep, epsilon_steps, epsilon_texts
-from aggregator.answers.promises import (
-    Attacker,
-    EpsilonOverTime,
-    PlanPromise,
-    attacker,
-    epsilon_over_time,
-    plan_promise,
-)
+from aggregator.answers.promises import attacker
+from aggregator.config import AggregatorConfig, StreamTable
 from aggregator.counting.retention import DAY_S
 from aggregator.plans.epsilons import epsilon_changes
-from aggregator.store.contract import stored_plan
+from aggregator.store.contract import PlanRow, Reader, stored_plan
 from edge_ldp.protocol.released import FIRST_SUMS_KEY
 from edge_ldp.version import __version__
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from aggregator.config import AggregatorConfig, StreamTable
-    from aggregator.store.contract import PlanRow, Reader
 
 
 class DossierStream(AnswerPart, frozen=True, kw_only=True):
@@ -41,9 +28,9 @@ class DossierStream(AnswerPart, frozen=True, kw_only=True):
     ceiling: int
     slot_seconds: Span
     asked: str
-    epsilon: EpsilonOverTime
+    epsilon: promises.EpsilonOverTime
     epsilon_changes: list[EpsilonStep]
-    plan: PlanPromise | None
+    plan: promises.PlanPromise | None
 
 
 class KeptFor(AnswerPart, frozen=True, kw_only=True):
@@ -89,7 +76,7 @@ class DossierAnswer(AnswerPart, frozen=True, kw_only=True):
     access: AccessRules
     curated: int
     summed: int
-    attacker: Attacker
+    attacker: promises.Attacker
 
 
 USE = "Means, totals, load curves and distributions of many homes together; of no single home."
@@ -172,9 +159,9 @@ def _stream(stream: StreamTable, rows: Sequence[PlanRow]) -> DossierStream:
         stream,
         stream=stream.name,
         asked=str(stream.epsilon),
-        epsilon=epsilon_over_time(stream),
+        epsilon=promises.epsilon_over_time(stream),
         epsilon_changes=epsilon_steps(epsilon_changes(plans)),
-        plan=None if newest is None else plan_promise(plans[newest.epoch], newest.payload),
+        plan=None if newest is None else promises.plan_promise(plans[newest.epoch], newest.payload),
     )
 
 
@@ -313,7 +300,7 @@ def _weak(view: DossierAnswer) -> list[str]:
     ]
 
 
-def _attacked(found: Attacker) -> list[str]:
+def _attacked(found: promises.Attacker) -> list[str]:
     by_load: dict[str, list[str]] = {}
     for one in found.errors:
         told = f"{one.error_w:g} W after {one.days:,} day{'s' if one.days != 1 else ''}"

@@ -6,42 +6,27 @@ and not corrected: the correction needs the tail of the whole stream, which take
 this.
 """
 
-from __future__ import annotations
-
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import NormalDist
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from aggregator.answers.crowds import Reported, withheld
 from aggregator.answers.local_time import LENGTHS, Spans
 from aggregator.counting.classes import Weights
 from aggregator.counting.reporters import NOBODY, STREAMS, united
-from aggregator.counting.tally import MOST, whose_of
-from aggregator.store.moments import (
-    AT_THE_END,
-    Powers,
-    averages,
-    stream_reports,
-    sums_of_rows,
-    unpack_moments,
-)
+from aggregator.counting.tally import MOST, CountRows, whose_of
+from aggregator.store import moments
+from aggregator.store.rows import SumsRow
 from edge_ldp.errors import CountsError
+from edge_ldp.protocol.plan import Plan
 from edge_ldp.sums.functionals import distinct
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from aggregator.counting.tally import CountRows
-    from aggregator.store.rows import SumsRow
-    from edge_ldp.protocol.plan import Plan
-
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 LEVEL = 0.95
 
@@ -104,7 +89,7 @@ def load_curve(  # noqa: PLR0913, PLR0917 (what there is)
         whose = np.array(list(map(whose_of, groups, classes)), np.int64)
         for epoch in sorted(set(epochs)):
             here = np.flatnonzero(under == epoch).tolist()
-            sums = unpack_moments(_plan(plans, epoch), [bytes(blobs[i]) for i in here])
+            sums = moments.unpack_moments(_plan(plans, epoch), [bytes(blobs[i]) for i in here])
             parts.setdefault(epoch, []).append((at[here], whose[here], sums))
     for begin, end in pairwise([*np.flatnonzero(np.diff(rows.epoch, prepend=-1)), len(rows.epoch)]):
         mine, epoch = slice(begin, end), int(rows.epoch[begin])
@@ -114,7 +99,7 @@ def load_curve(  # noqa: PLR0913, PLR0917 (what there is)
             keys = keys * len(several) + np.searchsorted(several, rows.whose[mine])
             order = np.argsort(keys, kind="stable")
             keys, codes, counts = keys[order], codes[order], counts[order]
-        keys, sums = sums_of_rows(_plan(plans, epoch), keys, codes, counts)
+        keys, sums = moments.sums_of_rows(_plan(plans, epoch), keys, codes, counts)
         starts, of_whom = np.divmod(keys, len(several))
         parts.setdefault(epoch, []).append((starts, several[of_whom], sums))
     every = [at for found in parts.values() for at, _, _ in found]
@@ -127,7 +112,7 @@ def load_curve(  # noqa: PLR0913, PLR0917 (what there is)
     placed = {
         epoch: (_plan(plans, epoch), *_weighed(weights, *found)) for epoch, found in added.items()
     }
-    mean, half = averages(len(begins), placed), NormalDist().inv_cdf((1 + LEVEL) / 2)
+    mean, half = moments.averages(len(begins), placed), NormalDist().inv_cdf((1 + LEVEL) / 2)
     ends = (mean.mean - half * mean.se, mean.mean + half * mean.se)
     curve = LoadCurve(begins, mean.n, mean.mean, *ends, _slots(begins, presence, of))
     who = [*((row.bucket, row.reporters) for row in kept), *rows.reporters.items()]
@@ -181,24 +166,26 @@ def _added_up(begins: Ints, found: Sequence[tuple[Ints, Ints, Ints]]) -> tuple[I
     places, where = np.unique(keys, return_inverse=True)
     most = np.bincount(keys // len(several)).max(initial=0)
     if float(rows.max(initial=0)) * float(most) > MOST:
-        raise CountsError(AT_THE_END)
+        raise CountsError(moments.AT_THE_END)
     sums = np.zeros((len(places), rows.shape[1]), np.int64)
     np.add.at(sums, where.reshape(-1), rows)
     return places // len(several), several[places % len(several)], sums
 
 
-def _weighed(weights: Weights, places: Ints, whose: Ints, sums: Ints) -> tuple[Ints, Powers]:
+def _weighed(
+    weights: Weights, places: Ints, whose: Ints, sums: Ints
+) -> tuple[Ints, moments.Powers]:
     """Return each span's place once, and its sums over all groups and classes, weighted."""
     powers = weights.powers(whose[:, None], sums)
     starts = np.flatnonzero(np.diff(places, prepend=-1))
     found = [np.add.reduceat(power, starts) if len(starts) else power for power in powers]
-    return places[starts], Powers(found[0], found[-2:][0], found[-1])
+    return places[starts], moments.Powers(found[0], found[-2:][0], found[-1])
 
 
 def _reports(plan: Plan, sums: Ints) -> Floats:
     """Return about how many reports there were, surveys too, where so many were of sums."""
     surveys, of = plan.share
-    found: Floats = stream_reports(plan, sums) * (of / max(1, of - surveys))
+    found: Floats = moments.stream_reports(plan, sums) * (of / max(1, of - surveys))
     return found
 
 

@@ -5,8 +5,6 @@ this room that makes it. A command gives it as `Told` (aggregator.commands.askin
 the API is given the same value, and its class is the schema.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Annotated, Any, Protocol, Self
 

@@ -1,13 +1,12 @@
 """What `query` answers: its value, and how it is shown to people and in spreadsheets."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Sequence
 from datetime import UTC, tzinfo
-from typing import TYPE_CHECKING
 
 from msgspec import field
 from msgspec.structs import asdict
 
+from aggregator.answers import units
 from aggregator.answers.curves import (
     Curve,
     QuantileRow,
@@ -16,37 +15,11 @@ from aggregator.answers.curves import (
 )
 from aggregator.answers.parts import M3, AnswerPart, InUnit, Iso, Kwh, Reports, Seconds, Share, Span
 from aggregator.answers.plan_view import PlanTerms, plan_terms
-from aggregator.answers.query import Figures, GroupFigures
-from aggregator.answers.sums_answer import (
-    LOCAL,
-    SUMS,
-    SumsAnswer,
-    beside_text,
-    narrower_mode,
-    sums_csv,
-    sums_text,
-)
-from aggregator.answers.units import (
-    ENERGIES,
-    clock_text,
-    csv_text,
-    ends,
-    energy_of,
-    figure,
-    iso,
-    largest,
-    number_text,
-    scale_of,
-    text_table,
-    total_of,
-)
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from aggregator.answers.query import Answer, Facts
-    from aggregator.config import StreamTable
-    from aggregator.plans.revision import Revision
+from aggregator.answers.query import Answer, Facts, Figures, GroupFigures
+from aggregator.answers.sums_answer import LOCAL, SUMS, SumsAnswer, narrower_mode
+from aggregator.answers.sums_text import beside_text, sums_csv, sums_text
+from aggregator.config import StreamTable
+from aggregator.plans.revision import Revision
 
 COLUMNS = (
     *("at", "mean", "low", "high", "total", "total_low", "total_high"),
@@ -162,8 +135,8 @@ def query_answer(  # noqa: PLR0913 (what is known)
         from_s=from_s,
         to_s=to_s,
         zone=str(zone),
-        from_=iso(from_s, zone),
-        to=iso(to_s, zone),
+        from_=units.iso(from_s, zone),
+        to=units.iso(to_s, zone),
         groups=list(answer.groups),
         density=curve.density,
         quantiles=list(curve.quantiles),
@@ -190,7 +163,7 @@ def _best(
     """Return the one mode's figures: of sums only if they are of all the time of reports."""
     if sums is not None and mode == SUMS and (span is None or sums.is_all_of(*span)):
         return BestFigures.of(sums.whole, mode=SUMS, devices=sums.whole.homes)
-    return BestFigures.of(whole, mode=LOCAL, **ends("volume_m3", None, None, None))
+    return BestFigures.of(whole, mode=LOCAL, **units.ends("volume_m3", None, None, None))
 
 
 def query_csv(view: QueryAnswer) -> str:
@@ -201,7 +174,7 @@ def query_csv(view: QueryAnswer) -> str:
     if view.sums is not None and view.mode == SUMS:
         return sums_csv(view.sums)
     rows = ({**asdict(row), "at": name} for name, row in _named(view))
-    return csv_text(COLUMNS, rows)
+    return units.csv_text(COLUMNS, rows)
 
 
 def query_text(view: QueryAnswer, zone: tzinfo = UTC, notes: Iterable[str] = ()) -> str:
@@ -213,10 +186,11 @@ def query_text(view: QueryAnswer, zone: tzinfo = UTC, notes: Iterable[str] = ())
         return "\n".join([*lines, ""])
     if view.from_s is None:
         return "\n".join([f"{view.stream}, no reports in this range", *_last_lines(view), ""])
-    times = (clock_text(at_s, zone) for at_s in (view.from_s, view.to_s))
+    times = (units.clock_text(at_s, zone) for at_s in (view.from_s, view.to_s))
+    heard, missing = map(units.number_text, (whole.devices, whole.missing))
     lines = [
         f"{view.stream}, {' to '.join(times)} {view.zone}",
-        f"devices heard {number_text(whole.devices)}, missing {number_text(whole.missing)}",
+        f"devices heard {heard}, missing {missing}",
         *notes,
         "",
         _figures_table(view),
@@ -256,10 +230,13 @@ def _spread_lines(view: QueryAnswer) -> list[str]:
     lines = []
     if view.density is not None and view.quantiles:
         cells = (
-            [f"{row.share * 100:g} %", *(figure(one) for one in (row.value, row.low, row.high))]
+            [
+                f"{row.share * 100:g} %",
+                *(units.figure(one) for one in (row.value, row.low, row.high)),
+            ]
             for row in view.quantiles
         )
-        lines += ["", text_table(["share below", view.unit, "95 % from", "to"], cells)]
+        lines += ["", units.text_table(["share below", view.unit, "95 % from", "to"], cells)]
         lines.append(f"from {view.density.n:,} reports: {view.density.method}")
         lines += [f"warning: {warning}" for warning in view.density.warnings]
         lines.append("")
@@ -283,28 +260,33 @@ def _named(view: QueryAnswer) -> list[tuple[str, Figures]]:
 def _figures_table(view: QueryAnswer) -> str:
     """Return means, and energies where the unit tells of any, each in a unit that fits."""
     rows = _named(view)
-    unit, by = scale_of(view.unit, largest(row.mean for _, row in rows))
-    energy, energy_by, has_energy = f"total {view.unit} × slots", 1.0, view.unit in ENERGIES
+    unit, by = units.scale_of(view.unit, units.largest(row.mean for _, row in rows))
+    energy, energy_by, has_energy = f"total {view.unit} × slots", 1.0, view.unit in units.ENERGIES
     if has_energy:
-        named, energy_by = scale_of("kWh", largest(row.energy_kwh for _, row in rows))
+        named, energy_by = units.scale_of("kWh", units.largest(row.energy_kwh for _, row in rows))
         energy = f"energy {named}"
     head = ["", f"mean {unit}", "95 % from", "to", energy, "95 % from", "to", "reports"]
     cells = (
         [
             name,
-            *(figure(one, by) for one in (row.mean, row.low, row.high)),
-            *(figure(one, energy_by) for one in (energy_of if has_energy else total_of)(row)),
+            *(units.figure(one, by) for one in (row.mean, row.low, row.high)),
+            *(
+                units.figure(one, energy_by)
+                for one in (units.energy_of if has_energy else units.total_of)(row)
+            ),
             "-" if row.n is None or row.surveys is None else f"{row.n + row.surveys:,}",
         ]
         for name, row in rows
     )
-    return text_table(head, cells)
+    return units.text_table(head, cells)
 
 
 def _last_lines(view: QueryAnswer) -> list[str]:
     """Return what is told of all time, and of curated streams of the same name, in no figure."""
     counts = asdict(view.counts).items()
-    lines = [f"reports of all time: {', '.join(f'{key} {number_text(n)}' for key, n in counts)}"]
+    lines = [
+        f"reports of all time: {', '.join(f'{key} {units.number_text(n)}' for key, n in counts)}"
+    ]
     if view.curated_beside:
         lines.append(
             f"not in these figures: {len(view.curated_beside)} curated streams of this name; "

@@ -4,22 +4,22 @@ Beside what reports say and never added to it. Homes are added up unweighted; an
 their noise alone, and of few noises by the exact law. Source: docs/methods.md, Period sums.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import tzinfo
 from itertools import accumulate
 from math import inf, sqrt
 from statistics import NormalDist, median
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from msgspec import field
-from msgspec.structs import asdict
 
 from aggregator.answers.local_time import DAYS
 from aggregator.answers.parts import (
     M3,
     AnswerPart,
+    Interval,
     InUnit,
     Iso,
     Kwh,
@@ -29,35 +29,28 @@ from aggregator.answers.parts import (
     UnitSlots,
 )
 from aggregator.answers.units import (
-    amount_of,
-    clock_text,
-    csv_text,
     ends,
     energies,
     energy_kwh,
-    figure,
     iso,
-    largest,
-    number_text,
-    scale_of,
-    text_table,
     volume_m3,
 )
-from aggregator.counting.period_totals import FIXED, pooled, read_layout, report_of
+from aggregator.config import StreamTable
+from aggregator.counting.period_totals import (
+    FIXED,
+    CellTotal,
+    PeriodTotal,
+    TotalKey,
+    pooled,
+    read_layout,
+    report_of,
+)
+from aggregator.store.contract import Reader
 from edge_ldp.device.sums import DAY_S
 from edge_ldp.device.sums_frame import decode_sums
 from edge_ldp.period_sums.estimate import estimate_total
 from edge_ldp.period_sums.law import FEW
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-    from datetime import tzinfo
-
-    from aggregator.answers.parts import Interval
-    from aggregator.config import StreamTable
-    from aggregator.counting.period_totals import CellTotal, PeriodTotal, TotalKey
-    from aggregator.store.contract import Reader
-    from edge_ldp.period_sums.layout import PeriodLayout
+from edge_ldp.period_sums.layout import PeriodLayout
 
 LAST_S = 1 << 40
 HOURS = 24
@@ -65,11 +58,6 @@ LOCAL, SUMS = MODES = ("local", "sums")
 VOLUME_KEYS = (
     *("volume_m3", "volume_m3_low", "volume_m3_high"),
     *("full_m3", "full_m3_low", "full_m3_high"),
-)
-COLUMNS = (
-    *("at", "mean", "low", "high", "energy_kwh", "energy_kwh_low", "energy_kwh_high"),
-    *("full_kwh", "full_kwh_low", "full_kwh_high", "homes", "slots", "coverage", "withheld"),
-    *VOLUME_KEYS,
 )
 _Z = NormalDist().inv_cdf(0.975)
 
@@ -172,7 +160,7 @@ class _Taken(NamedTuple):
     found: tuple[CellTotal, ...]
     homes: int
 
-    def part(self, cell: int) -> _Taken:
+    def part(self, cell: int) -> "_Taken":
         """Return one cell of it alone."""
         found = self.found[cell]
         return self._replace(cells=(cell,), found=(found,), homes=found.homes)
@@ -212,31 +200,6 @@ def read_sums_answer(  # noqa: PLR0913 (what is asked for)
     )
 
 
-def sums_csv(found: SumsAnswer) -> str:
-    """Return the whole, periods and parts of the day as CSV, figures as in the JSON."""
-    rows = _named(found, lambda one: str(one.from_))
-    return csv_text(COLUMNS, ({**asdict(one), "at": at} for at, one in rows))
-
-
-def sums_text(found: SumsAnswer, unit: str, zone: tzinfo) -> str:
-    """Return what sums say as people read it."""
-    whole, rows = found.whole, _named(found, lambda one: clock_text(one.from_s, zone))
-    lines = ["homes' own sums, with noise", _table(rows, unit)]
-    if any(one.withheld for _, one in rows):
-        lines.append("withheld: fewer homes than [query] min_devices sent sums, or were left out")
-    if whole.mean_sway is not None:
-        lines.append(
-            f"holds for honest homes, whatever they use; one that lies can move the mean of all by "
-            f"up to {whole.mean_sway:,.1f} {unit}"
-        )
-    return "\n".join([*lines, *(f"warning: {one}" for one in found.warnings), ""])
-
-
-def _named(found: SumsAnswer, named: Callable[[SumPeriod], str]) -> list[tuple[str, SumFigures]]:
-    periods = ((named(one), one) for one in found.periods)
-    return [("all", found.whole), *periods, *((_day_text(one), one) for one in found.parts)]
-
-
 def narrower_mode(reports: Collection[Interval], sums: SumsAnswer | None, by: str = "none") -> str:
     """Return whose intervals are narrower, by the middle one, whatever the means.
 
@@ -251,14 +214,6 @@ def narrower_mode(reports: Collection[Interval], sums: SumsAnswer | None, by: st
     lacks = by in DAYS and width < inf and len(rows) < len(reports) - 1
     share = len(rows) / HOURS if by == "hour-of-day" else 1
     return SUMS if _width(rows) < width * sqrt(share) and not lacks else LOCAL
-
-
-def beside_text(whole: Interval, unit: str, of: str) -> list[str]:
-    """Return the line that tells the other mode's mean, which is never added to this one's."""
-    if whole.mean is None or whole.low is None or whole.high is None:
-        return []
-    ends = f"95 % from {whole.low:,.1f} to {whole.high:,.1f}"
-    return [f"beside, by {of}: mean {whole.mean:,.1f} {unit}, {ends}"]
 
 
 def _width(rows: Iterable[Interval]) -> float:
@@ -386,33 +341,3 @@ def _slots_of(taken: Iterable[_Taken]) -> int:
         slots += seconds / one.layout.slot_seconds * len(one.cells) / one.layout.cells
         until = max(until, one.end_s)
     return round(slots)
-
-
-def _table(rows: Collection[tuple[str, SumFigures]], unit: str) -> str:
-    named, by = scale_of(unit, largest(row.mean for _, row in rows))
-    head = ["", f"mean {named}", "95 % from", "to"]
-    used = {name: _used(row) for name, row in rows}
-    many = largest(one[1] for one in used.values())
-    energy, energy_by = scale_of(amount_of(unit), many)
-    if energy:
-        head += [f"measured {energy}", f"of all homes {energy}", "95 % from", "to"]
-    cells = []
-    for name, row in rows:
-        line = [name, *(figure(one, by) for one in (row.mean, row.low, row.high))]
-        if energy:
-            line += [figure(one, energy_by) for one in used[name]]
-        share = "-" if row.coverage is None else f"{row.coverage:.0%}"
-        cells.append([*line, number_text(row.homes), share])
-    return text_table([*head, "homes", "coverage"], cells)
-
-
-def _used(row: SumFigures) -> tuple[float | None, ...]:
-    """Return what was measured, and of all homes with its interval: kWh, or m³."""
-    if row.volume_m3 is None:
-        return row.energy_kwh, row.full_kwh, row.full_kwh_low, row.full_kwh_high
-    return row.volume_m3, row.full_m3, row.full_m3_low, row.full_m3_high
-
-
-def _day_text(part: SumPart) -> str:
-    ends = (part.from_day_s, part.to_day_s)
-    return " to ".join(f"{at // 3600:02}:{at % 3600 // 60:02}" for at in ends) + " UTC"

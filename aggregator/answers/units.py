@@ -1,18 +1,13 @@
 """Figures in the units that people use: energy in kWh, power in W or kW, time of their own zone."""
 
-from __future__ import annotations
-
 import csv
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, tzinfo
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from aggregator.config import StreamTable
+from edge_ldp.protocol.released import PublicDesign
 from edge_ldp.protocol.utc import utc
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from aggregator.config import StreamTable
-    from edge_ldp.protocol.released import PublicDesign
 
 HOUR_S = 3600
 KWH_WH = 1000

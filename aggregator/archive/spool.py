@@ -13,19 +13,12 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from aggregator.archive.spool_record import (
-    Doubt,
-    RecordError,
-    doubt_of,
-    encode_record,
-    find_records,
-    first_of,
-)
+from aggregator.archive import spool_record
 from aggregator.counting.frames import CountedFrames
 from aggregator.counting.records import KeptSums
 from aggregator.errors import StoreError, StoreHeldError
 
-IsCommitted = Callable[[Doubt], bool]
+IsCommitted = Callable[[spool_record.Doubt], bool]
 
 SEGMENT_BYTES = 16 << 20
 OPEN, SEALED = ".open", ".spool"
@@ -44,7 +37,7 @@ class Spool:
         self._path = place
         self._end = 0  # of what is committed
         self._written = 0
-        self._doubt: Doubt | None = None
+        self._doubt: spool_record.Doubt | None = None
 
     @classmethod
     def open(
@@ -91,14 +84,14 @@ class Spool:
         self._doubt = None
         if not (counted or summed):
             return
-        record = encode_record(counted, flush, summed)
+        record = spool_record.encode_record(counted, flush, summed)
         try:
             self._append(record)
         except OSError as exc:
             reason = f"cannot be written ({exc.strerror or exc})"
             remedy = "waiting; nothing is acknowledged until it works"
             raise StoreHeldError(str(self._place), reason, remedy) from exc
-        self._doubt = first_of(counted, flush, summed)
+        self._doubt = spool_record.first_of(counted, flush, summed)
         self._written = self._end + len(record)
 
     def confirm(self) -> None:
@@ -171,11 +164,11 @@ def sync_directory(place: Path) -> None:
 def _recover(path: Path, is_committed: IsCommitted) -> None:
     """Cut what was not committed off a segment, and seal it."""
     try:
-        found = find_records(path.read_bytes())
-    except RecordError as exc:
+        found = spool_record.find_records(path.read_bytes())
+    except spool_record.RecordError as exc:
         raise StoreError(str(path), f"is {exc}", DAMAGED) from exc
     end = found.end
-    if found.bodies and not is_committed(doubt_of(found.bodies[-1])):
+    if found.bodies and not is_committed(spool_record.doubt_of(found.bodies[-1])):
         end = found.last
     if not end:
         path.unlink()

@@ -1,13 +1,12 @@
 """`edge-ldp aggregator devices …`: who may report, in which group, and whose counts are held."""
 
-from __future__ import annotations
-
+import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from aggregator.answers.fleet import lists
 from aggregator.answers.fleet.changes import (
     ChangedDevices,
     ErasedDevice,
@@ -15,51 +14,22 @@ from aggregator.answers.fleet.changes import (
     RenamedDevice,
     erased_text,
 )
-from aggregator.answers.fleet.lists import (
-    DevicesAnswer,
-    GroupsAnswer,
-    devices_answer,
-    devices_text,
-    groups_answer,
-    groups_text,
-    page_of,
-)
 from aggregator.answers.fleet.one_device import DeviceAnswer, device_text, read_device
 from aggregator.answers.fleet.status import is_silent
 from aggregator.archive.directory import replace_file
-from aggregator.commands import invite
-from aggregator.commands.asking import Shown, add_command, add_question
-from aggregator.commands.common import (
-    EXIT_NOTHING,
-    add_zone,
-    changing,
-    find_group,
-    find_zone,
-    make_clock,
-    names,
-    read_text,
-    reading,
-    refuse_own,
-)
+from aggregator.commands import common, invite
+from aggregator.commands.asking import Commands, Shown, add_command, add_question
 from aggregator.commands.invite import RELOAD, end_logins, move_login
 from aggregator.commands.member_files import FORMATS, read_members, write_members
-from aggregator.config import ConfigError
-from aggregator.counting.members import Listed, named_wishes
+from aggregator.config import AggregatorConfig, ConfigError
+from aggregator.counting.members import Listed, Wish, named_wishes
 from aggregator.store.administration.erasure import erase as erase_devices
 from aggregator.store.administration.erasure import erased_devices
 from aggregator.store.administration.registry import apply, listed
 from aggregator.store.administration.renaming import rename as rename_device
+from aggregator.store.contract import Reader
 from edge_ldp.arguments import whole_number
 from edge_ldp.entropy import system_draw
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Sequence
-
-    from aggregator.commands.asking import Commands
-    from aggregator.config import AggregatorConfig
-    from aggregator.counting.members import Wish
-    from aggregator.store.contract import Reader
 
 PER_PAGE = 50
 SORTS: dict[str, Callable[[Listed], tuple[object, ...] | str]] = {
@@ -73,22 +43,26 @@ STATES = ("enrolled", "revoked", "held", "silent")
 
 def list_(args: argparse.Namespace, config: AggregatorConfig, reader: Reader) -> Shown:
     """List devices: group, last status, when enrolled, revoked, put into quarantine."""
-    zone, now_s = find_zone(args, config), int(make_clock(config).now())
+    zone, now_s = common.find_zone(args, config), int(common.make_clock(config).now())
     old_s, least = config.silent_before(now_s), config.query.min_devices
     rows = sorted(_chosen(args, reader, old_s), key=SORTS[args.sort])
-    shown, total = page_of(rows, args.page, args.per_page), len(rows)
-    view = devices_answer(config.fleet, shown, total=total, now_s=now_s, old_s=old_s, least=least)
-    told = Shown(view, lambda: devices_text(view, zone))
+    shown, total = lists.page_of(rows, args.page, args.per_page), len(rows)
+    view = lists.devices_answer(
+        config.fleet, shown, total=total, now_s=now_s, old_s=old_s, least=least
+    )
+    told = Shown(view, lambda: lists.devices_text(view, zone))
     nobody = f"{config.fleet}: no device that this asks for"
-    return told if rows else told.but(EXIT_NOTHING, nobody)
+    return told if rows else told.but(common.EXIT_NOTHING, nobody)
 
 
 def show(args: argparse.Namespace, config: AggregatorConfig, reader: Reader) -> Shown:
     """Show a device: how it is, its last 30 days, and which commands named it in them."""
-    zone, now_s = find_zone(args, config), int(make_clock(config).now())
+    zone, now_s = common.find_zone(args, config), int(common.make_clock(config).now())
     view = read_device(reader, config, args.device, now_s, zone)
     if view is None:
-        return Shown(None, code=EXIT_NOTHING, reason=f"{config.fleet}: no device {args.device}")
+        return Shown(
+            None, code=common.EXIT_NOTHING, reason=f"{config.fleet}: no device {args.device}"
+        )
     return Shown(view, lambda: device_text(view, zone))
 
 
@@ -124,15 +98,15 @@ def release(args: argparse.Namespace) -> int:
 
 def import_(args: argparse.Namespace) -> int:
     """Enrol, group, revoke and reinstate as a file says: all of its devices, or none."""
-    return _change(args, read_members(read_text(args.file), _form(args), str(args.file)))
+    return _change(args, read_members(common.read_text(args.file), _form(args), str(args.file)))
 
 
 def export(args: argparse.Namespace) -> int:
     """Write devices as `import` reads them: device, group, revoked."""
-    with reading(args) as (config, reader):
+    with common.reading(args) as (config, reader):
         if args.file is not None:
-            refuse_own(args, config, args.file)
-        old_s = config.silent_before(int(make_clock(config).now()))
+            common.refuse_own(args, config, args.file)
+        old_s = config.silent_before(int(common.make_clock(config).now()))
         text = write_members(_chosen(args, reader, old_s), _form(args))
     if args.file is None:
         sys.stdout.write(text)
@@ -147,8 +121,8 @@ def export(args: argparse.Namespace) -> int:
 
 def groups(_args: argparse.Namespace, config: AggregatorConfig, reader: Reader) -> Shown:
     """List groups and how many devices are in each; one that is empty keeps its counts."""
-    view = groups_answer(config.fleet, reader.groups(), listed(reader))
-    return Shown(view, lambda: groups_text(view))
+    view = lists.groups_answer(config.fleet, reader.groups(), listed(reader))
+    return Shown(view, lambda: lists.groups_text(view))
 
 
 def erase(args: argparse.Namespace) -> int:
@@ -157,8 +131,8 @@ def erase(args: argparse.Namespace) -> int:
     if not args.yes:
         expected = "expected it: what is erased is gone for good, and its name cannot be used again"
         raise ConfigError("arguments", "--yes", expected)
-    with changing(args) as (config, session):
-        at_s = int(make_clock(config).now())
+    with common.changing(args) as (config, session):
+        at_s = int(common.make_clock(config).now())
         found, is_overwritten = erase_devices(session, wanted, at_s, system_draw())
         archived = _erase_archived(config, session)
     ended, is_broker_told = end_logins(config, wanted)
@@ -185,8 +159,8 @@ def _erase_archived(config: AggregatorConfig, reader: Reader) -> int | None:
 
 def rename(args: argparse.Namespace) -> int:
     """Let a device go on under another name; nothing is lost, and the old name is barred."""
-    with changing(args) as (config, session):
-        at_s = int(make_clock(config).now())
+    with common.changing(args) as (config, session):
+        at_s = int(common.make_clock(config).now())
         is_new = rename_device(session, args.device, args.to, at_s)
     moved, is_told = move_login(config, args.device, args.to)
     view = RenamedDevice(device=args.device, to=args.to, changed=is_new, login_moved=moved)
@@ -200,19 +174,19 @@ def rename(args: argparse.Namespace) -> int:
 
 
 def _change(args: argparse.Namespace, wishes: Sequence[Wish], *, ends_logins: bool = False) -> int:
-    with changing(args) as (config, session):
-        changed = apply(session, wishes, int(make_clock(config).now()))
+    with common.changing(args) as (config, session):
+        changed = apply(session, wishes, int(common.make_clock(config).now()))
     gone = [wish.device for wish in wishes if wish.revoked]
     ended, is_broker_told = end_logins(config, gone if ends_logins or args.name == "import" else [])
     view = ChangedDevices(
         command=args.name, devices=len(wishes), changed=changed, logins_ended=ended
     )
-    which = f": {names(changed)}" if changed else ""
+    which = f": {common.names(changed)}" if changed else ""
     lines = [f"{args.name}: {len(changed)} of {len(wishes)} devices changed{which}\n"]
     if ended:
         logins = "1 login" if len(ended) == 1 else f"{len(ended)} logins"
         remedy = "" if is_broker_told else f"; {RELOAD}"
-        lines.append(f"{logins} at the broker ended: {names(ended)}{remedy}\n")
+        lines.append(f"{logins} at the broker ended: {common.names(ended)}{remedy}\n")
     lines += _notes(args, config, changed)
     return Shown(view, lambda: "".join(lines)).show(args)
 
@@ -224,12 +198,14 @@ def _notes(args: argparse.Namespace, config: AggregatorConfig, changed: Sequence
     mode = config.intake.enrolment
     unlisted = [] if isinstance(mode, str) else sorted(set(changed) - set(mode))
     if unlisted and args.name in ("enrol", "import", "reinstate"):
-        return [f"not heard: intake.enrolment lists other devices, without {names(unlisted)}\n"]
+        return [
+            f"not heard: intake.enrolment lists other devices, without {common.names(unlisted)}\n"
+        ]
     return []
 
 
 def _chosen(args: argparse.Namespace, reader: Reader, old_s: int) -> list[Listed]:
-    find_group(args, reader)
+    common.find_group(args, reader)
     tests = {
         "enrolled": lambda row: row.revoked_s is None,
         "revoked": lambda row: row.revoked_s is not None,
@@ -277,20 +253,20 @@ def add(commands: Commands) -> None:
     sub.add_argument("file", type=Path, help="CSV or JSON")
     form = f"{' or '.join(FORMATS)}; by the file's name unless given"
     sub.add_argument("--format", choices=FORMATS, help=form)
-    sub = add_question(below, list_, DevicesAnswer)
+    sub = add_question(below, list_, lists.DevicesAnswer)
     _add_choice(sub)
     sub.add_argument("--sort", choices=sorted(SORTS), default="name", help="silent: longest first")
     sub.add_argument("--page", type=whole_number, metavar="N", help="only this one, from 1 on")
     sub.add_argument("--per-page", type=whole_number, default=PER_PAGE, metavar="N", help="(50)")
-    add_zone(sub)
+    common.add_zone(sub)
     sub = add_question(below, show, DeviceAnswer)
     sub.add_argument("--device", required=True, help="its name")
-    add_zone(sub)
+    common.add_zone(sub)
     sub = add_command(below, export)
     sub.add_argument("file", type=Path, nargs="?", help="standard output unless given")
     sub.add_argument("--format", choices=FORMATS, help=form)
     _add_choice(sub)
-    add_question(below, groups, GroupsAnswer)
+    add_question(below, groups, lists.GroupsAnswer)
 
 
 def _add_choice(parser: argparse.ArgumentParser) -> None:

@@ -1,9 +1,7 @@
 """`edge-ldp aggregator export`: whole days of answers into tables that other programs read."""
 
-from __future__ import annotations
-
+import argparse
 from argparse import Namespace
-from typing import TYPE_CHECKING
 
 from msgspec.structs import asdict
 
@@ -11,20 +9,14 @@ from aggregator.answers.curve_answer import CurveAnswer
 from aggregator.answers.fleet.changes import ExportedAnswers
 from aggregator.answers.local_time import Spans
 from aggregator.answers.sums_answer import LOCAL, VOLUME_KEYS, read_sums_answer
-from aggregator.commands.asking import Shown, add_command
+from aggregator.commands.asking import Commands, Shown, add_command
 from aggregator.commands.common import make_clock, reading
 from aggregator.commands.figures import load_curve
-from aggregator.config import ConfigError
+from aggregator.config import AggregatorConfig, ConfigError, StreamTable
 from aggregator.config.load import read_store_password
+from aggregator.store.contract import Reader
 from edge_ldp.arguments import whole_number
 from edge_ldp.device.sums import DAY_S, MAX_DAYS
-
-if TYPE_CHECKING:
-    import argparse
-
-    from aggregator.commands.asking import Commands
-    from aggregator.config import AggregatorConfig, StreamTable
-    from aggregator.store.contract import Reader
 
 ALL = "*"  # in the place of a group
 OF_ALL = ("mean", "low", "high", "energy_kwh", "energy_kwh_low", "energy_kwh_high")

@@ -1,12 +1,12 @@
 """`edge-ldp aggregator query, load-curve`: means, totals, densities and curves of a stream."""
 
-from __future__ import annotations
-
 import argparse
+from datetime import tzinfo
 from functools import partial
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from aggregator.answers import lookup
 from aggregator.answers.curve_answer import CurveAnswer, curve_answer, curve_csv, curve_text
 from aggregator.answers.curves import SHARES, CurveQuestion
 from aggregator.answers.load_lookup import (
@@ -16,69 +16,44 @@ from aggregator.answers.load_lookup import (
     whole_spans,
 )
 from aggregator.answers.local_time import GROUPINGS, LENGTHS
-from aggregator.answers.lookup import (
-    LAST_BUCKET,
-    read_counted,
-    read_extent,
-    read_facts,
-    read_plans,
-    read_presence,
-    read_revisions,
-)
-from aggregator.answers.query import answer, curve_shown, prepare_curve
+from aggregator.answers.query import Answer, Facts, answer, curve_shown, prepare_curve
 from aggregator.answers.query_answer import QueryAnswer, query_answer, query_csv, query_text
-from aggregator.answers.sums_answer import LOCAL, MODES, SUMS, read_sums_answer
+from aggregator.answers.sums_answer import LOCAL, MODES, SUMS, SumsAnswer, read_sums_answer
 from aggregator.answers.units import clock_text
-from aggregator.commands.asking import Shown, add_question
-from aggregator.commands.common import (
-    EXIT_NOTHING,
-    add_range,
-    add_zone,
-    find_group,
-    find_stream,
-    find_zone,
-    one_thread,
-)
-from aggregator.config import ConfigError
+from aggregator.commands import common
+from aggregator.commands.asking import Commands, Shown, add_question
+from aggregator.config import AggregatorConfig, ConfigError, StreamTable
 from aggregator.counting.retention import HOUR_S
+from aggregator.store.contract import Reader
 from edge_ldp.arguments import taken_as
-
-if TYPE_CHECKING:
-    from datetime import tzinfo
-
-    from aggregator.answers.query import Answer, Facts
-    from aggregator.answers.sums_answer import SumsAnswer
-    from aggregator.commands.asking import Commands
-    from aggregator.config import AggregatorConfig, StreamTable
-    from aggregator.store.contract import Reader
 
 MOST_BINS = 100
 
 
 def query(args: argparse.Namespace, config: AggregatorConfig, reader: Reader) -> Shown:
     """Answer with mean, total and density of a stream, each with 95-percent intervals."""
-    stream = find_stream(args, config)
+    stream = common.find_stream(args, config)
     if args.by == "hour-of-day" and stream.bucket_s > HOUR_S:
         expected = "buckets no longer than an hour for --by hour-of-day"
         raise ConfigError(str(args.config), f"{stream.name}.bucket_slots", expected)
     first, last = _buckets(args, stream)
-    group, zone = find_group(args, reader), find_zone(args, config)
-    with reader.snapshot(), one_thread() as begin:
+    group, zone = common.find_group(args, reader), common.find_zone(args, config)
+    with reader.snapshot(), common.one_thread() as begin:
         if not args.no_density:
-            begin(partial(prepare_curve, read_plans(reader, stream)))
+            begin(partial(prepare_curve, lookup.read_plans(reader, stream)))
         by, doubts = read_grouping(reader, stream, first, last, args.by, zone)
         rolled_up = reader.rolled_up(stream.id)
         first, last, warnings = whole_spans(rolled_up, stream, first, last, by)
         is_part = (args.since, args.until) != (None, None)
-        extent = read_extent(reader, stream, group) if is_part else None
+        extent = lookup.read_extent(reader, stream, group) if is_part else None
         warnings += cut_buckets(rolled_up, stream, extent, args.since, args.until)
-        counted = read_counted(reader, stream, first, last, group, by)
+        counted = lookup.read_counted(reader, stream, first, last, group, by)
         asked = CurveQuestion(
             tuple(args.quantile or SHARES), tuple(args.range or ()), args.bins or 0
         )
         work = partial(curve_shown, counted.plans, counted.rows, asked, counted.weights)
         curve = None if args.no_density else begin(work)
-        facts = read_facts(reader, config, stream, group, counted)
+        facts = lookup.read_facts(reader, config, stream, group, counted)
         least = config.query.min_devices
         sums = _sums_asked(args, reader, stream, zone, group=group, least=least)
     warnings += doubts
@@ -87,7 +62,7 @@ def query(args: argparse.Namespace, config: AggregatorConfig, reader: Reader) ->
         stream,
         found,
         facts,
-        read_revisions(reader, stream),
+        lookup.read_revisions(reader, stream),
         zone=zone,
         group=args.group,
         beside=_curated_beside(reader, stream),
@@ -109,7 +84,7 @@ def query(args: argparse.Namespace, config: AggregatorConfig, reader: Reader) ->
     if sums is not None and sums.whole.mean is not None:
         return told
     if args.mode == SUMS:
-        return told.but(EXIT_NOTHING, f"{stream.name}: {_no_sums(sums)}")
+        return told.but(common.EXIT_NOTHING, f"{stream.name}: {_no_sums(sums)}")
     elsewhere = extent if found.first_bucket is None else None
     reason = _nothing_text(args, elsewhere, zone)
     if found.leaves_few:
@@ -117,28 +92,28 @@ def query(args: argparse.Namespace, config: AggregatorConfig, reader: Reader) ->
         reason += " reveal: ask for all of them"
     elif found.whole.withheld:
         reason = f"fewer than {facts.least} devices reported in this range ([query] min_devices)"
-    return told.but(EXIT_NOTHING, f"{stream.name}: {reason}")
+    return told.but(common.EXIT_NOTHING, f"{stream.name}: {reason}")
 
 
 def load_curve(args: argparse.Namespace, config: AggregatorConfig, reader: Reader) -> Shown:
     """Show a stream by hour, day or week: reports, mean with 95-percent interval, total."""
-    stream = find_stream(args, config)
+    stream = common.find_stream(args, config)
     first, last = _buckets(args, stream)
-    zone, group = find_zone(args, config), find_group(args, reader)
+    zone, group = common.find_zone(args, config), common.find_group(args, reader)
     curve = read_load_curve(reader, stream, first, last, group, by=args.by, zone=zone)
     least, asked = config.query.min_devices, {"group": args.group, "mode": args.mode}
     sums = _sums_asked(args, reader, stream, zone, group=group, least=least)
     view = curve_answer(stream, curve, least, args.by, zone, sums=sums, **asked)
     told = Shown(view, lambda: curve_text(view, zone), lambda: curve_csv(view), view.warnings)
     if view.mode == SUMS and (sums is None or sums.whole.mean is None):
-        return told.but(EXIT_NOTHING, f"{stream.name}: {_no_sums(sums)}")
+        return told.but(common.EXIT_NOTHING, f"{stream.name}: {_no_sums(sums)}")
     if len(curve.bucket) or view.mode == SUMS:
         return told
-    reason = _nothing_text(args, read_extent(reader, stream, group), zone)
-    if len(read_presence(reader, stream, first, last, group)):
+    reason = _nothing_text(args, lookup.read_extent(reader, stream, group), zone)
+    if len(lookup.read_presence(reader, stream, first, last, group)):
         reason = f"surveys only until θ is chosen (after {stream.min_survey_reports:,} of them:"
         reason += " `status`); `query` tells the distribution"
-    return told.but(EXIT_NOTHING, f"{stream.name}: {reason}")
+    return told.but(common.EXIT_NOTHING, f"{stream.name}: {reason}")
 
 
 def _sums_asked(
@@ -170,7 +145,7 @@ def _nothing_text(args: argparse.Namespace, extent: tuple[int, int] | None, zone
 def _buckets(args: argparse.Namespace, stream: StreamTable) -> tuple[int, int]:
     """Return the first and the last bucket of --since and --until."""
     first = 0 if args.since is None else args.since // stream.bucket_s
-    last = LAST_BUCKET if args.until is None else (args.until - 1) // stream.bucket_s
+    last = lookup.LAST_BUCKET if args.until is None else (args.until - 1) // stream.bucket_s
     return first, last
 
 
@@ -233,11 +208,11 @@ def add(commands: Commands) -> None:
     curve = add_question(commands, load_curve, CurveAnswer, has_csv=True)
     for parser in (asked, curve):
         parser.add_argument("--stream", help="its name; the first one unless given")
-        add_zone(parser)
+        common.add_zone(parser)
         parser.add_argument("--group", help='of one group of devices; "" for those in none')
         said = "of reports, or of homes' own sums (the narrower first, the other beside it)"
         parser.add_argument("--mode", choices=MODES, help=said)
-        add_range(parser)
+        common.add_range(parser)
     asked.add_argument("--by", choices=GROUPINGS, default="none", help="group the range")
     share = "value that this share of the values is below, as 0.9 (may be repeated)"
     asked.add_argument("--quantile", type=_share, action="append", metavar="P", help=share)

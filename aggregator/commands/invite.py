@@ -13,15 +13,7 @@ from aggregator.commands.common import changing, make_clock, names, read_text
 from aggregator.commands.member_files import read_members
 from aggregator.config import AggregatorConfig, ConfigError, DevicesTable
 from aggregator.counting.members import Listed, Wish, named_wishes
-from aggregator.enrolment.invitations import (
-    ENDING,
-    MOST_IN_QR,
-    QrForm,
-    invitation,
-    keep_running_out,
-    qr_picture,
-    running_out,
-)
+from aggregator.enrolment import invitations
 from aggregator.enrolment.logins import (
     changing_logins,
     hashed,
@@ -62,11 +54,11 @@ def invite(args: argparse.Namespace) -> int:
         kept = Path(table.passwords_file)
         with changing_logins(kept) as logins:
             _refuse_known(wishes, logins, again=args.again)
-            until_s = running_out(kept)
+            until_s = invitations.running_out(kept)
             passwords = {wish.device: new_password() for wish in wishes}
             logins.update({device: hashed(word) for device, word in passwords.items()})
             made = [
-                invitation(config, table, device, word, ca=ca, plan_keys=keys)
+                invitations.invitation(config, table, device, word, ca=ca, plan_keys=keys)
                 for device, word in passwords.items()
             ]
             made = [
@@ -77,7 +69,7 @@ def invite(args: argparse.Namespace) -> int:
             others = {name: at_s for name, at_s in until_s.items() if name not in passwords}
             mine = {} if expires_s is None else dict.fromkeys(passwords, expires_s)
             if others | mine != until_s:
-                keep_running_out(kept, others | mine)
+                invitations.keep_running_out(kept, others | mine)
         apply(session, wishes, now_s)
     is_told = tell_broker(table.pid_file)
     pairs = zip(passwords, files, strict=True)
@@ -100,14 +92,14 @@ def expire(args: argparse.Namespace) -> int:
             int(make_clock(config).now()),
         )
         with changing_logins(kept) as logins:
-            until_s = running_out(kept)
+            until_s = invitations.running_out(kept)
             used = sorted(until_s.keys() & heard)
             ended = sorted(d for d, at_s in until_s.items() if at_s < now_s and d not in heard)
             for device in ended:
                 logins.pop(device, None)
             left = {d: at_s for d, at_s in until_s.items() if d not in {*used, *ended}}
             if left != until_s:
-                keep_running_out(kept, left)
+                invitations.keep_running_out(kept, left)
         apply(session, named_wishes(ended, revoked=True), now_s)
         is_told = bool(ended) and tell_broker(_devices_table(args, config).pid_file)
     view = EndedInvitations(ended=ended, used=used, open=left, broker_told=is_told)
@@ -148,8 +140,10 @@ def move_login(config: AggregatorConfig, old: str, new: str) -> tuple[bool, bool
     with changing_logins(kept) as logins:
         if moved := old in logins:
             logins[new] = logins.pop(old)
-            if old in (until_s := running_out(kept)):
-                keep_running_out(kept, {new if at == old else at: s for at, s in until_s.items()})
+            if old in (until_s := invitations.running_out(kept)):
+                invitations.keep_running_out(
+                    kept, {new if at == old else at: s for at, s in until_s.items()}
+                )
     return moved, moved and tell_broker(table.pid_file)
 
 
@@ -208,7 +202,7 @@ def _write(args: argparse.Namespace, made: Sequence[Invitation]) -> list[str]:
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
         files = []
         for one in made:
-            file = place / f"{one.device}{ENDING}"
+            file = place / f"{one.device}{invitations.ENDING}"
             write_secret(file, one.to_json().decode() + "\n")
             files.append(str(file))
             if args.qr is not None:
@@ -222,15 +216,14 @@ def _write(args: argparse.Namespace, made: Sequence[Invitation]) -> list[str]:
     return files
 
 
-def _write_qr(file: Path, made: Invitation, form: QrForm) -> None:
+def _write_qr(file: Path, made: Invitation, form: invitations.QrForm) -> None:
     text = made.to_text()
-    if len(text) > MOST_IN_QR:
-        expected = (
-            f"expected an invitation of {MOST_IN_QR} characters, not {len(text)}: a shorter ca_file"
-        )
+    if len(text) > invitations.MOST_IN_QR:
+        most = f"expected an invitation of {invitations.MOST_IN_QR} characters"
+        expected = f"{most}, not {len(text)}: a shorter ca_file"
         raise ConfigError("arguments", "--qr", expected)
     try:
-        picture = qr_picture(text, form)
+        picture = invitations.qr_picture(text, form)
     except ModuleNotFoundError as exc:
         expected = f"expected the extra `qr` beside it: {pip_install('edge-ldp-aggregator[qr]')}"
         raise ConfigError("arguments", "--qr", expected) from exc
@@ -242,7 +235,7 @@ def _text(view: InvitedDevices) -> str:
     lines = [
         f"{len(devices)} {'device' if len(devices) == 1 else 'devices'} invited: {names(devices)}",
         f"one file each in {view.directory}: a secret; bring it to the device, then there:",
-        f"  edge-ldp agent setup --invitation {devices[0]}{ENDING}",
+        f"  edge-ldp agent setup --invitation {devices[0]}{invitations.ENDING}",
     ]
     if view.expires_s is not None:
         until = clock_text(view.expires_s)

@@ -142,18 +142,21 @@ def repair(args: argparse.Namespace) -> int:
 
 def hold(args: argparse.Namespace) -> int:
     """Keep the plan in force until `plan release`: the planner revises nothing meanwhile."""
-    with changing(args) as (config, session):
-        stream = find_stream(args, config)
-        changed = hold_plan(session, stream.id, int(make_clock(config).now()))
-    return _held(args, stream, held=True, changed=changed)
+    return _held(args, held=True)
 
 
 def release(args: argparse.Namespace) -> int:
     """Let the planner choose again."""
+    return _held(args, held=False)
+
+
+def _held(args: argparse.Namespace, *, held: bool) -> int:
     with changing(args) as (config, session):
-        stream = find_stream(args, config)
-        changed = release_plan(session, stream.id)
-    return _held(args, stream, held=False, changed=changed)
+        stream, now_s = find_stream(args, config), int(make_clock(config).now())
+        changed = hold_plan(session, stream.id, now_s) if held else release_plan(session, stream.id)
+    words = "is held" if held else "is the planner's to choose"
+    text = f"{stream.name}: the plan {words}{'' if changed else ', as before'}\n"
+    return Shown(HeldPlan(stream=stream.name, held=held, changed=changed), lambda: text).show(args)
 
 
 def _issue(
@@ -246,12 +249,6 @@ def _halvings(stream: StreamTable, theta: int) -> int | None:
     """Return the theta_halvings under which a low θ can be asked for; None: there are none."""
     tries = range(stream.theta_halvings, MOST_HALVINGS + 1)
     return next((n for n in tries if replace(stream, theta_halvings=n).least_theta <= theta), None)
-
-
-def _held(args: argparse.Namespace, stream: StreamTable, *, held: bool, changed: bool) -> int:
-    words = "is held" if held else "is the planner's to choose"
-    text = f"{stream.name}: the plan {words}{'' if changed else ', as before'}\n"
-    return Shown(HeldPlan(stream=stream.name, held=held, changed=changed), lambda: text).show(args)
 
 
 def _read_range(text: str) -> tuple[int, int]:

@@ -4,90 +4,51 @@ Exit codes: 0 equal; 1 some counts differ; 2 wrong usage or configuration; 4 a s
 that cannot be used; 5 nothing to answer with (--stream, no reports of it).
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import to_builtins
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from aggregator.answers.curve_answer import curve_answer, curve_text
+from aggregator.answers import lookup
+from aggregator.answers.curve_answer import CurveAnswer, curve_answer, curve_text
 from aggregator.answers.load_lookup import read_load_curve
 from aggregator.answers.local_time import GROUPINGS, LENGTHS, Grouping
-from aggregator.answers.lookup import (
-    LAST_BUCKET,
-    read_beside,
-    read_facts,
-    read_plans,
-    read_presence,
-    read_revisions,
-    read_weights,
-)
 from aggregator.answers.query import Facts, answer, curve_shown, first_streamed
-from aggregator.answers.query_answer import query_answer, query_text
+from aggregator.answers.query_answer import QueryAnswer, query_answer, query_text
 from aggregator.archive.directory import read_about
 from aggregator.archive.files import Compacted, compact
 from aggregator.archive.releases import read_releases
-from aggregator.commands.common import (
-    EXIT_NOTHING,
-    EXIT_VIOLATED,
-    add_range,
-    add_zone,
-    ended,
-    find_group,
-    find_stream,
-    find_zone,
-    moved_to,
-    settle_times,
-)
-from aggregator.config import ConfigError, load_config
+from aggregator.commands import common
+from aggregator.config import AggregatorConfig, ConfigError, StreamTable, load_config
+from aggregator.counting.records import KeptSums
 from aggregator.counting.reporters import less
 from aggregator.counting.retention import GONE
-from aggregator.counting.tally import merge, rows_of, without_classes
+from aggregator.counting.tally import Tally, merge, rows_of, without_classes
 from aggregator.errors import StoreError
-from aggregator.replay.comparison import (
-    compare_archive,
-    compare_releases,
-    digest_of,
-    explained,
-    only_group,
-    rolled,
-    subtract,
-    tally_of_held,
-    tally_of_rows,
-)
-from aggregator.replay.counts import WORK, count_archive
+from aggregator.replay import comparison
+from aggregator.replay.counts import WORK, Counted, OpenEngine, count_archive
 from aggregator.replay.density import ESTIMATORS, estimated_view
 from aggregator.replay.duckdb_engine import open_duckdb
 from aggregator.replay.statement import Selection
 from aggregator.replay.view import JSON_KEYS, compacted_text, compared_view, replay_text
 from aggregator.store.administration.erasure import erased_devices
 from aggregator.store.administration.renaming import former_names
+from aggregator.store.contract import Reader
 from aggregator.store.opening import open_reader
 from aggregator.store.rows import THERE
 from edge_ldp.arguments import Parser
 from edge_ldp.extras import pip_install
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from aggregator.answers.curve_answer import CurveAnswer
-    from aggregator.answers.query_answer import QueryAnswer
-    from aggregator.config import AggregatorConfig, StreamTable
-    from aggregator.counting.records import KeptSums
-    from aggregator.counting.tally import Tally
-    from aggregator.replay.counts import Counted, OpenEngine
-    from aggregator.store.contract import Reader
 
 STORES = ("curated_beside", "warnings", "sums", "mode", "best")
 """Keys of `query` that are not of counts: an archive's answer has none of them."""
@@ -109,7 +70,7 @@ used, 5 no reports of the stream.
 def main(argv: Sequence[str]) -> int:
     """Run the command and return its exit code."""
     args = _parser().parse_args(argv)
-    return ended(lambda: _replay(args), "edge-ldp replay")
+    return common.ended(lambda: _replay(args), "edge-ldp replay")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -141,8 +102,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("--group", help='answer for one group of devices; "" for those in none')
     add("--estimator", choices=ESTIMATORS, help="also the density by this one (--json)")
-    add_range(parser)
-    add_zone(parser)
+    common.add_range(parser)
+    common.add_zone(parser)
     add("--resume", action="store_true", help="go on with a replay that was interrupted")
     add("--compact", action="store_true", help="only bring the spool into files (for a timer)")
     add("--json", action="store_true", help="for machines")
@@ -153,13 +114,13 @@ def _replay(args: argparse.Namespace) -> int:
     config = load_config(args.config)
     if config.archive is None:
         raise ConfigError(str(args.config), "archive", "expected an [archive] with its path")
-    stream, zone = _stream(args, config), find_zone(args, config)
-    settle_times(args, config)
+    stream, zone = _stream(args, config), common.find_zone(args, config)
+    common.settle_times(args, config)
     place = Path(config.archive.path)
     about = read_about(place)
     reader = open_reader(config, str(args.config))
     try:
-        if there := moved_to(config, reader):  # the archive goes on with the other one
+        if there := common.moved_to(config, reader):  # the archive goes on with the other one
             raise StoreError(str(config.store.path), f"was moved to {there}", THERE)
         if args.compact:
             done = asdict(_compact(args, config, place, reader))
@@ -169,8 +130,12 @@ def _replay(args: argparse.Namespace) -> int:
         answered = curve = estimated = None
         if stream is not None:
             without = view["without"]["devices"]
-            held = tally_of_held(row for row in reader.held_counts() if row.device not in without)
-            kept = subtract(counted.kept, held)  # no answer has what the store keeps apart
+            held = comparison.tally_of_held(
+                row for row in reader.held_counts() if row.device not in without
+            )
+            kept = comparison.subtract(
+                counted.kept, held
+            )  # no answer has what the store keeps apart
             answered, curve, estimated = _answer(args, reader, config, stream, kept, without)
     finally:
         reader.close()
@@ -193,8 +158,8 @@ def _replay(args: argparse.Namespace) -> int:
             view["sums"]["totals_differ"],
         )
     ):
-        return EXIT_VIOLATED
-    return EXIT_NOTHING if answered is not None and answered.whole.mean is None else 0
+        return common.EXIT_VIOLATED
+    return common.EXIT_NOTHING if answered is not None and answered.whole.mean is None else 0
 
 
 def _compact(
@@ -236,7 +201,7 @@ def _run(
     rolled_up = {stream.id: reader.rolled_up(stream.id) for stream in config.streams}
     plain = without_classes(counted.tally)
     with reader.snapshot():
-        found = [reader.period_totals(one.name, 0, LAST_BUCKET) for one in config.streams]
+        found = [reader.period_totals(one.name, 0, lookup.LAST_BUCKET) for one in config.streams]
         sums_after = _store_sums(reader, config)
     totals = {key: total for each in found for key, total in each.items()}
     gone_s = {
@@ -248,8 +213,10 @@ def _run(
         for one in read_releases(place)
         if one.end_s > gone_s.get(one.name, 0)
     )
-    sums = compare_releases(there, sums_before, sums_after, totals)
-    compared = compare_archive(*(rolled(tally, rolled_up) for tally in (plain, before, after)))
+    sums = comparison.compare_releases(there, sums_before, sums_after, totals)
+    compared = comparison.compare_archive(
+        *(comparison.rolled(tally, rolled_up) for tally in (plain, before, after))
+    )
     clock.append(time.monotonic())
     erased = erased_devices(reader.facts())
     gone = {"devices": len(erased), "reports": sum(erased.values())}
@@ -258,12 +225,12 @@ def _run(
         "engine": args.engine,
         "compacted": asdict(done),
         "reports": counted.tally.total,
-        "digest": digest_of(plain),
+        "digest": comparison.digest_of(plain),
         "days": counted.days,
         "resumed": counted.resumed,
         "without": {"devices": sorted(selection.without), "reports": counted.left_out.total},
         "compared": compared_view(compared),
-        "erased": {**gone, "explains": explained(compared, gone["reports"])},
+        "erased": {**gone, "explains": comparison.explained(compared, gone["reports"])},
         "sums": asdict(sums),
         "seconds": dict(zip(("compact", "count", "compare"), spent, strict=True)),
     }
@@ -308,29 +275,29 @@ def _answer(  # noqa: PLR0913, PLR0917 (what was counted, of whom, and who asks)
     of those who are in it.
     """
     first = 0 if args.since is None else args.since // stream.bucket_s
-    last = LAST_BUCKET if args.until is None else (args.until - 1) // stream.bucket_s
-    group = find_group(args, reader)
+    last = lookup.LAST_BUCKET if args.until is None else (args.until - 1) // stream.bucket_s
+    group = common.find_group(args, reader)
     every = rows_of(tally, stream.id, first, last)
-    tally = tally if group is None else only_group(tally, group)
+    tally = tally if group is None else comparison.only_group(tally, group)
     kept: Mapping[int, bytes] = reader.counts(stream.id, first, last, group).reporters
-    beside = read_beside(reader, stream, first, last, group)
+    beside = lookup.read_beside(reader, stream, first, last, group)
     if without:
         kept = {bucket: less(who, without) for bucket, who in kept.items()}
         beside = beside and {bucket: less(who, without) for bucket, who in beside.items()}
-    plans = read_plans(reader, stream)
+    plans = lookup.read_plans(reader, stream)
     counted = Facts(
         plans,
         replace(rows_of(tally, stream.id, first, last), reporters=kept),
-        read_presence(reader, stream, first, last, group),
+        lookup.read_presence(reader, stream, first, last, group),
         beside=beside,
-        weights=read_weights(reader, stream, every, first_streamed(plans, every), last),
+        weights=lookup.read_weights(reader, stream, every, first_streamed(plans, every), last),
         within=None if group is None else every,
     )
-    facts = read_facts(reader, config, stream, group, counted)
-    zone = find_zone(args, config)
+    facts = lookup.read_facts(reader, config, stream, group, counted)
+    zone = common.find_zone(args, config)
     work = partial(curve_shown, facts.plans, facts.rows, weights=facts.weights)
     found = answer(stream, facts, Grouping(args.by, zone), curve=work)
-    revisions = read_revisions(reader, stream)
+    revisions = lookup.read_revisions(reader, stream)
     answered = query_answer(stream, found, facts, revisions, zone=zone, group=args.group)
     estimated = None
     if args.estimator is not None and found.curve is not None:  # else withheld, or no surveys
@@ -348,23 +315,25 @@ def _answer(  # noqa: PLR0913, PLR0917 (what was counted, of whom, and who asks)
 def _store_counts(reader: Reader, config: AggregatorConfig) -> Tally:
     """Return everything that the store counted, also what it keeps apart."""
     parts = [
-        tally_of_rows(
-            {s.id: reader.counts(s.id, 0, LAST_BUCKET, group) for s in config.streams}, group
+        comparison.tally_of_rows(
+            {s.id: reader.counts(s.id, 0, lookup.LAST_BUCKET, group) for s in config.streams}, group
         )
         for group in sorted({0, *reader.groups().values()})
     ]
-    return merge([*parts, tally_of_held(reader.held_counts())])
+    return merge([*parts, comparison.tally_of_held(reader.held_counts())])
 
 
 def _store_sums(reader: Reader, config: AggregatorConfig) -> list[KeptSums]:
     """Return every home's sums that the store keeps, also of those that are held."""
     names = [stream.name for stream in config.streams]
-    return [one for name in names for one in reader.period_sums(name, 0, LAST_BUCKET, held=True)]
+    return [
+        one for name in names for one in reader.period_sums(name, 0, lookup.LAST_BUCKET, held=True)
+    ]
 
 
 def _stream(args: argparse.Namespace, config: AggregatorConfig) -> StreamTable | None:
     if args.stream is not None:
-        return find_stream(args, config)
+        return common.find_stream(args, config)
     if args.curve is not None:
         raise ConfigError("edge-ldp replay", "--curve", "expected --stream beside it")
     return None

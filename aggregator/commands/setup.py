@@ -20,19 +20,8 @@ from aggregator.answers.local_time import offset_s
 from aggregator.commands.asking import Shown, add_command
 from aggregator.commands.common import order, warn
 from aggregator.config import load_config, parse_config
+from aggregator.enrolment import texts as written
 from aggregator.enrolment.logins import hashed, new_password, write_secret
-from aggregator.enrolment.texts import (
-    AGGREGATOR,
-    DAY_S,
-    GAS_SLOT_S,
-    SIMULATOR,
-    THRESHOLDS,
-    WANTED,
-    NewFleet,
-    access_list,
-    aggregator_toml,
-    mosquitto_conf,
-)
 from aggregator.errors import ConfigError
 from aggregator.store.opening import open_store
 from edge_ldp.arguments import epsilon_given, port_number, taken_as, whole_number
@@ -74,7 +63,7 @@ def setup(args: argparse.Namespace) -> int:
     """Write aggregator.toml and a broker's files for a new fleet, and say what to start."""
     place = args.directory.resolve()
     new = _checked(args, place)
-    warn(check_answer(parse_config(aggregator_toml(new), "arguments")).warnings)
+    warn(check_answer(parse_config(written.aggregator_toml(new), "arguments")).warnings)
     try:
         (place / "broker").mkdir(parents=True, mode=DIRECTORY_MODE)
         files = _write_all(new, place, args)
@@ -85,14 +74,14 @@ def setup(args: argparse.Namespace) -> int:
     return Shown(view, lambda: _text(new, view)).show(args)
 
 
-def _checked(args: argparse.Namespace, place: Path) -> NewFleet:
+def _checked(args: argparse.Namespace, place: Path) -> written.NewFleet:
     """Return what is wanted, all of it tried before anything is written; raises ConfigError."""
     if place.exists() and (not place.is_dir() or any(place.iterdir())):
         raise ConfigError(str(place), "DIR", "expected a directory that is not there yet, or empty")
     if args.rehearsal and args.host is not None:
         raise ConfigError("arguments", "--rehearsal", "expected no --host: it is for this machine")
-    if args.gas and GAS_SLOT_S % args.slot_seconds:
-        expected = f"expected --slot-seconds of which {GAS_SLOT_S} is a multiple"
+    if args.gas and written.GAS_SLOT_S % args.slot_seconds:
+        expected = f"expected --slot-seconds of which {written.GAS_SLOT_S} is a multiple"
         raise ConfigError("arguments", "--gas", expected)
     if not str(place).isprintable() or " " in str(place):
         raise ConfigError(str(place), "DIR", "expected a path without spaces: the broker reads it")
@@ -100,8 +89,12 @@ def _checked(args: argparse.Namespace, place: Path) -> NewFleet:
     now_s = time.time()
     clock = None
     if args.rehearsal:
-        clock = (float(int(now_s) // DAY_S * DAY_S), now_s, DAY_S / args.day)
-    new = NewFleet(
+        clock = (
+            float(int(now_s) // written.DAY_S * written.DAY_S),
+            now_s,
+            written.DAY_S / args.day,
+        )
+    new = written.NewFleet(
         directory=str(place),
         fleet=args.fleet,
         host=args.host,
@@ -136,18 +129,18 @@ def _day_s(zone: str, slot_seconds: int, now_s: int) -> int:
         found = zone_of(zone)
     except ValueError:  # told with the rest of the file
         return 0
-    ahead_s = min(offset_s(found, at_s) for at_s in (now_s, now_s + 182 * DAY_S))
-    return 0 if ahead_s % max(1, slot_seconds) else -ahead_s % DAY_S
+    ahead_s = min(offset_s(found, at_s) for at_s in (now_s, now_s + 182 * written.DAY_S))
+    return 0 if ahead_s % max(1, slot_seconds) else -ahead_s % written.DAY_S
 
 
 def _asked(args: argparse.Namespace) -> str:
     """Return what is wanted, of whoever sits there; the first where nobody does."""
-    usual, *_ = WANTED
+    usual, *_ = written.WANTED
     while not args.json and sys.stdin is not None and sys.stdin.isatty():
-        sys.stderr.write(f"what is wanted most: {', '.join(WANTED)} [{usual}] ")
+        sys.stderr.write(f"what is wanted most: {', '.join(written.WANTED)} [{usual}] ")
         sys.stderr.flush()
         line = sys.stdin.readline()
-        if (told := line.strip() or usual) in WANTED:
+        if (told := line.strip() or usual) in written.WANTED:
             return told
     return usual
 
@@ -172,10 +165,10 @@ def _must_be_entered(place: Path) -> None:
             raise ConfigError(str(place), "DIR", f"{expected} is closed to others")
 
 
-def _with_mechanism(new: NewFleet) -> NewFleet:
+def _with_mechanism(new: written.NewFleet) -> written.NewFleet:
     """Return it with a ready table, or the hybrid for an ε that has none; raises ConfigError."""
     try:
-        parse_config(aggregator_toml(new), "arguments")
+        parse_config(written.aggregator_toml(new), "arguments")
     except ConfigError as exc:
         if exc.others or exc.key != "streams[0].epsilon":
             raise _of_option(exc) from exc
@@ -183,7 +176,7 @@ def _with_mechanism(new: NewFleet) -> NewFleet:
         return new
     new = replace(new, mechanism="hybrid")
     try:
-        parse_config(aggregator_toml(new), "arguments")
+        parse_config(written.aggregator_toml(new), "arguments")
     except ConfigError as exc:
         raise _of_option(exc) from exc
     return new
@@ -199,12 +192,12 @@ def _of_option(exc: ConfigError) -> ConfigError:
     return ConfigError("arguments", option, exc.expected if is_named else f"{key}: {exc.expected}")
 
 
-def _write_all(new: NewFleet, place: Path, args: argparse.Namespace) -> list[str]:
+def _write_all(new: written.NewFleet, place: Path, args: argparse.Namespace) -> list[str]:
     broker = place / "broker"
     (broker / "data").mkdir(mode=0o700)
-    logins = {AGGREGATOR: new_password()}
+    logins = {written.AGGREGATOR: new_password()}
     if new.clock is not None:
-        logins[SIMULATOR] = new_password()
+        logins[written.SIMULATOR] = new_password()
     secrets = {f"{name}.password": f"{password}\n" for name, password in logins.items()}
     secrets["broker/passwords"] = "".join(
         f"{name}:{hashed(password)}\n" for name, password in logins.items()
@@ -215,9 +208,9 @@ def _write_all(new: NewFleet, place: Path, args: argparse.Namespace) -> list[str
         make_key(place / "plan.key")
         new = replace(new, next_key=make_key(place / NEXT).hex())
     texts = {
-        "aggregator.toml": aggregator_toml(new),
-        "broker/mosquitto.conf": mosquitto_conf(new),
-        "broker/acl": access_list(new),
+        "aggregator.toml": written.aggregator_toml(new),
+        "broker/mosquitto.conf": written.mosquitto_conf(new),
+        "broker/acl": written.access_list(new),
     }
     if new.host is not None:
         made = _certificates(new)
@@ -237,7 +230,7 @@ def _write_all(new: NewFleet, place: Path, args: argparse.Namespace) -> list[str
     return sorted(str(path.relative_to(place)) for path in place.rglob("*") if path.is_file())
 
 
-def _next(new: NewFleet, place: Path) -> list[str]:
+def _next(new: written.NewFleet, place: Path) -> list[str]:
     program = shutil.which(PROGRAM, path=f"{os.environ.get('PATH', '')}:{SERVERS}") or PROGRAM
     config = place / "aggregator.toml"
     commands = [
@@ -251,7 +244,7 @@ def _next(new: NewFleet, place: Path) -> list[str]:
     return [*commands, f"edge-ldp aggregator query -c {config}"]
 
 
-def _text(new: NewFleet, view: WrittenFleet) -> str:
+def _text(new: written.NewFleet, view: WrittenFleet) -> str:
     lines = [f"written to {view.directory}: {', '.join(view.files)}", ""]
     if new.host is None and new.clock is None:
         lines += ["only this machine can reach the broker; for others: setup --host NAME", ""]
@@ -268,7 +261,7 @@ def _text(new: NewFleet, view: WrittenFleet) -> str:
     return "\n".join([*lines, ""])
 
 
-def _certificates(new: NewFleet) -> Certificates:
+def _certificates(new: written.NewFleet) -> Certificates:
     try:
         from aggregator.enrolment.authority import make_certificates  # noqa: PLC0415 (an extra)
     except ImportError as exc:
@@ -300,7 +293,7 @@ def _named(text: str) -> str:
 
 
 def _real(text: str) -> float:
-    if not 0 < float(text) <= DAY_S:
+    if not 0 < float(text) <= written.DAY_S:
         raise ValueError
     return float(text)
 
@@ -332,11 +325,11 @@ def add(commands: Commands) -> None:
         "--slot-seconds", type=whole_number, default=900, metavar="S", help="length of a slot (900)"
     )
     least = "whose rule of how many homes a figure needs: " + ", ".join(
-        f"{name} {many}" for name, (many, _) in THRESHOLDS.items()
+        f"{name} {many}" for name, (many, _) in written.THRESHOLDS.items()
     )
-    add("--threshold", choices=tuple(THRESHOLDS), default="usual", help=least)
+    add("--threshold", choices=tuple(written.THRESHOLDS), default="usual", help=least)
     wanted = "most: sums of homes, or reports alone (total, or as asked)"
-    add("--wanted", choices=tuple(WANTED), help=wanted)
+    add("--wanted", choices=tuple(written.WANTED), help=wanted)
     gas = "also a week's gas, of homes that show it (6000 dm³ in an hour at most)"
     add("--gas", type=whole_number, nargs="?", default=0, const=6000, metavar="DM3", help=gas)
     add("--rehearsal", action="store_true", help="for simulated homes, on a clock that runs fast")

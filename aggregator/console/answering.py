@@ -5,16 +5,18 @@ from the process that others reach, which is asked by anybody and may open nothi
 too, but nothing else. And an estimate takes a second, which holds up no other viewer so.
 """
 
-from __future__ import annotations
-
+import argparse
 import json
 import os
 import signal
 import time
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from socket import socket
+from types import FrameType
+from typing import Any, Protocol, cast
 
 from aggregator.answers.parts import answer_json
 from aggregator.commands.common import (
@@ -27,23 +29,21 @@ from aggregator.commands.common import (
 from aggregator.config import AggregatorConfig, ConfigError, StoreTable, load_config
 from aggregator.console.confinement import end_with_parent
 from aggregator.console.pages import FILES, PAGES, PageRequest
-from aggregator.console.questions import QUESTIONS, QuestionError, parsed, parser, words_of
+from aggregator.console.questions import (
+    QUESTIONS,
+    ApiQuestion,
+    QuestionError,
+    parsed,
+    parser,
+    words_of,
+)
 from aggregator.enrolment.tokens import Tokens
 from aggregator.errors import StoreError
+from aggregator.store.contract import Reader
 from aggregator.store.opening import open_reader
+from aggregator.store.rows import ReportSum
 from edge_ldp.device.errors import EdgeLdpError
 from edge_ldp.sums import forecast_command as forecast
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Callable, Iterator, Mapping
-    from contextlib import AbstractContextManager
-    from socket import socket
-    from types import FrameType
-
-    from aggregator.console.questions import ApiQuestion
-    from aggregator.store.contract import Reader
-    from aggregator.store.rows import ReportSum
 
 EXIT_BUSY = 6
 LIMIT_S = 30.0

@@ -5,25 +5,20 @@ so the API gives what --json prints, to the bit. What is no question here cannot
 description of the API, and the schema of every answer, are made from the answers' classes.
 """
 
-from __future__ import annotations
-
+import argparse
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from msgspec.json import schema_components
 
 from aggregator.answers.announcement import AnnouncedSums
+from aggregator.answers.parts import AnswerPart
 from aggregator.commands import devices, figures, plan, read, streams
 from aggregator.console.pages import PAGES
 from edge_ldp.arguments import Parser
 from edge_ldp.sums import forecast_command as forecast
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Iterable, Mapping
-
-    from aggregator.answers.parts import AnswerPart
 
 # of every command, and not the asker's to choose; of the forecast, what reads and writes files;
 # what the store itself tells of single devices

@@ -14,23 +14,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from aggregator.courier.wire import (
-    NEWS,
-    Ack,
-    Beat,
-    Came,
-    Close,
-    Done,
-    Lost,
-    Open,
-    Opened,
-    Publish,
-    Refused,
-    Subscribe,
-    Wire,
-    beat_s,
-    patience_s,
-)
+from aggregator.courier import wire as packets
 from edge_ldp.service.broker import Broker, LinkLostError, Message, RefusedError, TooBigError
 from edge_ldp.service.mqtt import Link
 
@@ -47,7 +31,7 @@ async def open_courier(broker: Broker) -> "CourierLink":
     """
     ours, theirs = socket.socketpair()
     with theirs:
-        wire = await Wire.on(ours)
+        wire = await packets.Wire.on(ours)
         try:
             process = await _start(theirs.fileno())
         except BaseException as exc:
@@ -75,7 +59,9 @@ async def _start(number: int) -> asyncio.subprocess.Process:
 class CourierLink:
     """One connection: publish, subscribe, receive, acknowledge; LinkLostError when it is gone."""
 
-    def __init__(self, broker: Broker, wire: Wire, process: asyncio.subprocess.Process) -> None:
+    def __init__(
+        self, broker: Broker, wire: packets.Wire, process: asyncio.subprocess.Process
+    ) -> None:
         self._broker = broker
         self.protocol = ""
         self.valid_until_s: int | None = None  # its certificates
@@ -84,14 +70,14 @@ class CourierLink:
         self._arrived, self._room = asyncio.Event(), asyncio.Event()
         self._lost: LinkLostError | None = None
         self._numbers = itertools.count()
-        self._opened: asyncio.Future[Opened] = asyncio.get_running_loop().create_future()
+        self._opened: asyncio.Future[packets.Opened] = asyncio.get_running_loop().create_future()
         self._waiting: dict[int, asyncio.Future[None]] = {}  # answers, by number
         self._acks: list[int] = []
         self._tasks: list[asyncio.Task[None]] = []
 
     async def open(self) -> None:
         """Have the courier connect; raises LinkLostError with the broker's reason."""
-        self._wire.write(Open(self._broker))
+        self._wire.write(packets.Open(self._broker))
         for work in (self._receive_events(), self._beat()):
             self._tasks.append(asyncio.create_task(work, name="courier"))
         opened = await self._opened
@@ -103,7 +89,7 @@ class CourierLink:
         Somebody must receive meanwhile: the answer stands behind the backlog of the session.
         """
         number = next(self._numbers)
-        await self._order(number, Subscribe(number, list(topics)))
+        await self._order(number, packets.Subscribe(number, list(topics)))
 
     async def publish(
         self, topic: str, payload: bytes, *, retain: bool = False, qos: int = 1
@@ -113,7 +99,7 @@ class CourierLink:
         Raises RefusedError, LinkLostError, or TooBigError for what the broker takes no packet for.
         """
         number = next(self._numbers)
-        await self._order(number, Publish(number, topic, payload, retain, qos))
+        await self._order(number, packets.Publish(number, topic, payload, retain, qos))
 
     async def receive(self) -> Message:
         """Return the next message; LinkLostError once none is left and the link gone.
@@ -147,7 +133,7 @@ class CourierLink:
         """
         self._send_acks()
         if not abrupt and not self._lost:
-            self._wire.write(Close())
+            self._wire.write(packets.Close())
         self._lose("closed")
         for task in self._tasks:
             task.cancel()
@@ -163,10 +149,10 @@ class CourierLink:
 
     def _send_acks(self) -> None:
         if self._acks and not self._lost:
-            self._wire.write(Ack(self._acks))
+            self._wire.write(packets.Ack(self._acks))
         self._acks = []
 
-    async def _order(self, number: int, order: Subscribe | Publish) -> None:
+    async def _order(self, number: int, order: packets.Subscribe | packets.Publish) -> None:
         if self._lost:
             raise self._lost
         answered = self._waiting[number] = asyncio.get_running_loop().create_future()
@@ -179,33 +165,33 @@ class CourierLink:
     async def _beat(self) -> None:
         """Show that we are alive: a courier does not go on for an aggregator that hangs."""
         while True:
-            await asyncio.sleep(beat_s(self._broker))
-            self._wire.write(Beat())
+            await asyncio.sleep(packets.beat_s(self._broker))
+            self._wire.write(packets.Beat())
 
     async def _receive_events(self) -> None:
         """Take in what the courier brings, as long as there is room for it."""
-        while (frame := await self._wire.read(patience_s(self._broker))) is not None:
-            news = NEWS.decode(frame)
-            if isinstance(news, Came):
+        while (frame := await self._wire.read(packets.patience_s(self._broker))) is not None:
+            news = packets.NEWS.decode(frame)
+            if isinstance(news, packets.Came):
                 self._inbox.extend(Message(*message) for message in news.messages)
                 self._arrived.set()
                 if len(self._inbox) >= INBOX_LIMIT:
                     self._room.clear()
                     await self._room.wait()
-            elif isinstance(news, Done | Refused):
+            elif isinstance(news, packets.Done | packets.Refused):
                 self._settle(news)
-            elif isinstance(news, Opened):
+            elif isinstance(news, packets.Opened):
                 self._opened.set_result(news)
-            elif isinstance(news, Lost):
+            elif isinstance(news, packets.Lost):
                 self._lose(news.reason)
                 return
         self._lose(_GONE)
 
-    def _settle(self, news: Done | Refused) -> None:
+    def _settle(self, news: packets.Done | packets.Refused) -> None:
         future = self._waiting.get(news.number)
         if future is None or future.done():  # nobody waits any more
             return
-        if isinstance(news, Done):
+        if isinstance(news, packets.Done):
             future.set_result(None)
         elif news.limit is not None:
             future.set_exception(TooBigError(news.topic, news.limit))

@@ -3,21 +3,12 @@
 from collections.abc import Callable, Mapping
 from typing import NamedTuple, TypeAlias
 
+from edge_ldp import mechanisms
 from edge_ldp.device.errors import ParameterError
-from edge_ldp.mechanisms import (
-    GeneralWave,
-    Hybrid,
-    Mechanism,
-    Piecewise,
-    SquareWave,
-    StochasticRounding,
-    Tuned,
-    from_plan,
-)
 from edge_ldp.oracles import Grr, HaarHrr, Hierarchy, Hrr, Olh, Oracle, Oue, oracle_from_plan
 from edge_ldp.ratio import Epsilon
 
-Subject: TypeAlias = Mechanism | Oracle
+Subject: TypeAlias = mechanisms.Mechanism | Oracle
 SPAN = 65_536  # of the default range: as wide as any number of buckets or knots
 
 
@@ -34,12 +25,12 @@ def _recipe(make: Callable[..., Subject], *options: str) -> Recipe:
 
 RANGE = ("low", "high")
 KINDS: dict[str, Recipe] = {
-    SquareWave.name: _recipe(SquareWave, *RANGE, "size"),
-    StochasticRounding.name: _recipe(StochasticRounding, *RANGE),
-    Piecewise.name: _recipe(Piecewise, *RANGE, "size"),
-    Hybrid.name: _recipe(Hybrid, *RANGE, "size"),
-    Tuned.name: _recipe(Tuned, *RANGE, "bits"),
-    GeneralWave.name: _recipe(GeneralWave, *RANGE, "size", "top"),
+    mechanisms.SquareWave.name: _recipe(mechanisms.SquareWave, *RANGE, "size"),
+    mechanisms.StochasticRounding.name: _recipe(mechanisms.StochasticRounding, *RANGE),
+    mechanisms.Piecewise.name: _recipe(mechanisms.Piecewise, *RANGE, "size"),
+    mechanisms.Hybrid.name: _recipe(mechanisms.Hybrid, *RANGE, "size"),
+    mechanisms.Tuned.name: _recipe(mechanisms.Tuned, *RANGE, "bits"),
+    mechanisms.GeneralWave.name: _recipe(mechanisms.GeneralWave, *RANGE, "size", "top"),
     Grr.name: _recipe(Grr, "size"),
     Olh.name: _recipe(Olh, "size"),
     Hrr.name: _recipe(Hrr, "size"),
@@ -75,4 +66,4 @@ def build(name: str, epsilon: Epsilon, options: Mapping[str, int | str]) -> Subj
 def subject_of(table: Mapping[str, object]) -> Subject:
     """Return the mechanism or oracle of a plan's table; raises ParameterError for the field."""
     is_oracle = str(table.get("mechanism")) in ORACLES
-    return oracle_from_plan(table) if is_oracle else from_plan(table)
+    return oracle_from_plan(table) if is_oracle else mechanisms.from_plan(table)

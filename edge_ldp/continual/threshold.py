@@ -12,15 +12,7 @@ from fractions import Fraction
 from math import ceil, isqrt
 from typing import Protocol, TypeAlias
 
-from edge_ldp.checks import (
-    a,
-    finite,
-    inner_chance,
-    integer_in,
-    kept,
-    taking,
-    word,
-)
+from edge_ldp import checks
 from edge_ldp.continual.exact import bernoulli_exp, discrete_laplace, geometric
 from edge_ldp.continual.shape import Shape
 from edge_ldp.device.errors import ParameterError
@@ -52,7 +44,7 @@ class Optimiser(Protocol):
         """Return θ ≥ 1."""
 
 
-@taking(theta=integer_in(1, MAX_THETA))
+@checks.taking(theta=checks.integer_in(1, MAX_THETA))
 @dataclass(frozen=True, slots=True)
 class Fixed:
     """A θ that is public knowledge: costs nothing, needs no readings."""
@@ -66,11 +58,11 @@ class Fixed:
         return self.theta
 
 
-@taking(
-    ceiling=integer_in(1, MAX_CEILING),
-    shape=a("edge_ldp.continual.shape.Shape"),
-    noise=word(*NOISES),
-    tuning=integer_in(1, MAX_THETA),
+@checks.taking(
+    ceiling=checks.integer_in(1, MAX_CEILING),
+    shape=checks.a("edge_ldp.continual.shape.Shape"),
+    noise=checks.word(*NOISES),
+    tuning=checks.integer_in(1, MAX_THETA),
 )
 @dataclass(frozen=True, slots=True)
 class NoisyMax:
@@ -123,7 +115,9 @@ class NoisyMax:
         return isqrt(square * above * above // (below * below))
 
 
-@taking(share=kept(inner_chance), growth=kept(finite(1, inner=True)))
+@checks.taking(
+    share=checks.kept(checks.inner_chance), growth=checks.kept(checks.finite(1, inner=True))
+)
 @dataclass(frozen=True, slots=True)
 class Quantile:
     """An integer near the share-quantile under ε-DP, without an upper bound on readings.

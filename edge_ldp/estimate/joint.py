@@ -14,18 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from edge_ldp.checks import (
-    COUNTABLE,
-    a,
-    chance,
-    each,
-    finite,
-    integer_in,
-    ints,
-    optional,
-    row,
-    taking,
-)
+from edge_ldp import checks
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.device.randomizer import BUCKETS
 from edge_ldp.errors import NoReportsError
@@ -88,11 +77,11 @@ class MechanismView:
         return replace(self, operator=self.operator.unscaled())
 
 
-@taking(
-    low=COUNTABLE,
-    high=COUNTABLE,
-    per_octave=integer_in(1, 1 << 10),
-    finest=optional(integer_in(least=1)),
+@checks.taking(
+    low=checks.COUNTABLE,
+    high=checks.COUNTABLE,
+    per_octave=checks.integer_in(1, 1 << 10),
+    finest=checks.optional(checks.integer_in(least=1)),
 )
 def cells(low: int, high: int, *, per_octave: int = PER_OCTAVE, finest: int | None = None) -> Ints:
     """Return integer edges from low to high + 1, `finest` wide at first, widening with v − low.
@@ -145,12 +134,12 @@ def jointly(evidence: Sequence[Evidence], edges: Ints) -> tuple[Model, Floats]:
     return model, np.concatenate([counts for _, counts in parts])
 
 
-@taking(
-    evidence=each(a("edge_ldp.estimate.joint.Evidence")),
-    edges=row(ints),
-    smoothing=chance,
-    tolerance=finite(least=0),
-    max_iterations=integer_in(least=1),
+@checks.taking(
+    evidence=checks.each(checks.a("edge_ldp.estimate.joint.Evidence")),
+    edges=checks.row(checks.ints),
+    smoothing=checks.chance,
+    tolerance=checks.finite(least=0),
+    max_iterations=checks.integer_in(least=1),
 )
 def joint(
     evidence: Sequence[Evidence],

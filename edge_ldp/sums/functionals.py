@@ -26,14 +26,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from edge_ldp.checks import (
-    COUNTABLE,
-    MECHANISM,
-    floats,
-    ints,
-    row,
-    taking,
-)
+from edge_ldp import checks
 from edge_ldp.device.channel import Wave
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.device.randomizer import BUCKETS
@@ -83,7 +76,7 @@ class SurveyDesign:
         centres: Floats = (self.edges[:-1] + self.edges[1:] - 1) / 2
         return centres
 
-    @taking(h=floats)
+    @checks.taking(h=checks.floats)
     def weights(self, h: ArrayLike) -> Floats:
         """Return a weight a code, whose average is unbiased for E h.
 
@@ -104,7 +97,7 @@ class SurveyDesign:
         return float(off / max(np.abs(wanted).max(), np.finfo(float).tiny))
 
 
-@taking(survey=MECHANISM)
+@checks.taking(survey=checks.MECHANISM)
 def design_of(survey: Mechanism) -> SurveyDesign:
     """Return the design of a survey; the last 8 are kept.
 
@@ -123,7 +116,7 @@ def largest_variance(w: Floats, law: Floats) -> float:
     return float((second - first * first).max() + np.ptp(first) ** 2 / 4)
 
 
-@taking(edges=row(ints), theta=COUNTABLE)
+@checks.taking(edges=checks.row(checks.ints), theta=checks.COUNTABLE)
 def excess(edges: Ints, theta: int) -> Floats:
     """Return the mean of (v − θ)⁺ over each cell's integers."""
     width = np.diff(edges).astype(np.float64)
@@ -133,7 +126,7 @@ def excess(edges: Ints, theta: int) -> Floats:
     return cut
 
 
-@taking(edges=row(ints), point=COUNTABLE)
+@checks.taking(edges=checks.row(checks.ints), point=checks.COUNTABLE)
 def below(edges: Ints, point: int) -> Floats:
     """Return the share of each cell's integers that are at most `point`: h of the CDF there."""
     share: Floats = np.clip((point + 1 - edges[:-1]) / np.diff(edges), 0, 1)

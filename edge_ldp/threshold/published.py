@@ -10,16 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from edge_ldp.checks import (
-    COUNTABLE,
-    DENSITY,
-    TRUTH,
-    chance,
-    finite,
-    integer_in,
-    kept,
-    taking,
-)
+from edge_ldp import checks
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.estimate import Density
 from edge_ldp.estimate.density import bias, check_buckets, cut_off, empty_runs, mean_square
@@ -46,12 +37,12 @@ class Threshold:
     costs: Floats
 
 
-@taking(
-    unit_variance=finite(0, 1e100, inner=True),
-    horizon=kept(finite(1, 1e100)),
-    low=COUNTABLE,
-    inclusion=chance,
-    published=TRUTH,
+@checks.taking(
+    unit_variance=checks.finite(0, 1e100, inner=True),
+    horizon=checks.kept(checks.finite(1, 1e100)),
+    low=checks.COUNTABLE,
+    inclusion=checks.chance,
+    published=checks.TRUTH,
 )
 @dataclass(frozen=True, slots=True)
 class Cost:
@@ -83,7 +74,7 @@ class Cost:
         return cost
 
 
-@taking(density=DENSITY)
+@checks.taking(density=checks.DENSITY)
 def choose_threshold(  # noqa: PLR0913 (the arguments of one formula)
     density: Density,
     unit_variance: float,
@@ -118,7 +109,7 @@ def choose_threshold(  # noqa: PLR0913 (the arguments of one formula)
     return Threshold(int(theta), float(bias(density, theta[None])[0]), seen, costs)
 
 
-@taking(density=DENSITY, below=chance, run=integer_in(least=1))
+@checks.taking(density=checks.DENSITY, below=checks.chance, run=checks.integer_in(least=1))
 def prune(density: Density, *, below: float = PRUNE_BELOW, run: int = PRUNE_RUN) -> Density:
     """Return the density without its spurious tail, renormalised by a factor.
 

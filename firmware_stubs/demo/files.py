@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from firmware_stubs.demo import tables
 from firmware_stubs.demo.broker import BrokerChoice
 from firmware_stubs.demo.scenario import (
     BASE_WH,
@@ -20,15 +21,6 @@ from firmware_stubs.demo.scenario import (
     UTC_OFFSET_S,
     Scenario,
     agent_name,
-)
-from firmware_stubs.demo.tables import (
-    EDGE_LDP,
-    agent_file,
-    aggregator_file,
-    broker_table,
-    clock_flags,
-    clock_table,
-    meter_words,
 )
 
 RECEIPT_S = DAY_S
@@ -65,7 +57,7 @@ TOLERANCE_S = 2 * DAY_S  # a machine that stalls for a second is a day late at 1
 def agent_files(place: Path, which: int, scenario: Scenario, broker: BrokerChoice) -> Path:
     """Write the configuration of an agent, in a directory of its own, and return its path."""
     name = agent_name(which)
-    return agent_file(
+    return tables.agent_file(
         place / name / "agent.toml",
         **_COMMON,
         name=name,
@@ -74,7 +66,7 @@ def agent_files(place: Path, which: int, scenario: Scenario, broker: BrokerChoic
         tolerance_s=TOLERANCE_S,
         terms=POLICY.format(epsilon=EPSILON),
         batch_s=DAY_S // 4,
-        broker=broker_table(broker),
+        broker=tables.broker_table(broker),
         clock=_clock(scenario),
     )
 
@@ -93,13 +85,13 @@ def aggregator_files(place: Path, scenario: Scenario, broker: BrokerChoice) -> P
         bucket_slots=HOUR_S // SLOT_S,
         utc_offset_s=UTC_OFFSET_S,
     )
-    return aggregator_file(
+    return tables.aggregator_file(
         place,
         asks,
         **_COMMON,
         tolerance_s=DAY_S,
         window_s=WINDOW_S,
-        broker=broker_table(broker),
+        broker=tables.broker_table(broker),
         clock=_clock(scenario),
     )
 
@@ -112,28 +104,28 @@ def meter_link(place: Path, which: int) -> Path:
 def meter_command(place: Path, which: int, scenario: Scenario) -> list[str]:
     """Return the command of a simulated meter with planted registers."""
     link = meter_link(place, which)
-    clock = clock_flags(scenario.start, scenario.origin_s, scenario.started_s, scenario.rate)
-    words = meter_words(link, f"uci:{which}", SLOT_S, METER_IDS[which], BASE_WH[which])
+    clock = tables.clock_flags(scenario.start, scenario.origin_s, scenario.started_s, scenario.rate)
+    words = tables.meter_words(link, f"uci:{which}", SLOT_S, METER_IDS[which], BASE_WH[which])
     return [*words, "--count", str(scenario.slots), *clock]
 
 
 def fleet_command(scenario: Scenario, broker: BrokerChoice) -> list[str]:
     """Return the command of the simulated homes."""
     return [
-        *(*EDGE_LDP, "simulate", "homes", "--json", "--data", "swiss"),
+        *(*tables.EDGE_LDP, "simulate", "homes", "--json", "--data", "swiss"),
         *("--broker", f"127.0.0.1:{broker.port}", "--protocol", broker.protocol),
         *("--fleet", FLEET, "--stream", STREAM, "--unit", UNIT, "--epsilon", str(EPSILON)),
         *("--homes", str(scenario.homes), "--days", str(scenario.days)),
         *("--receipt-interval", str(2 * RECEIPT_S), "--sums-epsilon", str(SUMS_EPSILON)),
         *("--sums", f"1/1/{DAY_S - UTC_OFFSET_S}"),  # from the data's midnight on
-        *clock_flags(scenario.start, scenario.origin_s, scenario.started_s, scenario.rate),
+        *tables.clock_flags(scenario.start, scenario.origin_s, scenario.started_s, scenario.rate),
     ]
 
 
 def command(*words: str) -> list[str]:
     """Return `edge-ldp WORDS`, run by this Python."""
-    return [*EDGE_LDP, *words]
+    return [*tables.EDGE_LDP, *words]
 
 
 def _clock(scenario: Scenario) -> str:
-    return clock_table(scenario.origin_s, scenario.started_s, scenario.rate)
+    return tables.clock_table(scenario.origin_s, scenario.started_s, scenario.rate)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from firmware_stubs.data import HOUSEHOLDS
+from firmware_stubs.demo import files
 from firmware_stubs.demo.ask import ask_command
 from firmware_stubs.demo.broker import (
     BrokerChoice,
@@ -16,14 +17,6 @@ from firmware_stubs.demo.broker import (
     wait_until_listening,
 )
 from firmware_stubs.demo.children import Crew
-from firmware_stubs.demo.files import (
-    agent_files,
-    aggregator_files,
-    command,
-    fleet_command,
-    meter_command,
-    meter_link,
-)
 from firmware_stubs.demo.scenario import BASE_WH, BINS_W, STREAM, Scenario, agent_name, registers_wh
 from firmware_stubs.demo.search import Searched, build_patterns, search_directory
 from firmware_stubs.demo.watch import FleetLog, Snapshot, View
@@ -143,17 +136,17 @@ class Run(Playing):
         place, scenario, start = self._place, self._scenario, self._crew.start
         start("broker", broker.command, place)
         for which, name in enumerate(METERS):
-            start(name, meter_command(place, which, scenario), place, may_end=True)
+            start(name, files.meter_command(place, which, scenario), place, may_end=True)
         wait_until_listening(broker.port)
-        config = aggregator_files(place, scenario, broker)
-        start("aggregator", command("aggregator", "run", "-c", str(config)), place)
-        homes = start("homes", fleet_command(scenario, broker), place, may_end=True)
+        config = files.aggregator_files(place, scenario, broker)
+        start("aggregator", files.command("aggregator", "run", "-c", str(config)), place)
+        homes = start("homes", files.fleet_command(scenario, broker), place, may_end=True)
         self._log = FleetLog(homes.stdout)
-        links = [meter_link(place, which) for which in range(HOUSEHOLDS)]
+        links = [files.meter_link(place, which) for which in range(HOUSEHOLDS)]
         self._wait("starting", lambda: all(link.is_symlink() for link in links), PORTS_S)
         for which, name in enumerate(AGENTS):
-            own = agent_files(place, which, scenario, broker)
-            start(name, command("agent", "run", "-c", str(own)), own.parent)
+            own = files.agent_files(place, which, scenario, broker)
+            start(name, files.command("agent", "run", "-c", str(own)), own.parent)
         return config
 
     def _pass(self, phase: str) -> None:

@@ -17,14 +17,7 @@ import numpy as np
 
 from agent.claims.batches import Key
 from edge_ldp.entropy import system_draw
-from edge_ldp.protocol.messages import (
-    Status,
-    StreamStatus,
-    check_name,
-    name_in_topic,
-    parse_receipt,
-    topic,
-)
+from edge_ldp.protocol import messages
 from edge_ldp.protocol.plan import digest, judge, parse_plan, plan_tag
 from edge_ldp.protocol.presence import Presence, parse_presence
 from edge_ldp.protocol.signing import plan_bytes
@@ -98,9 +91,9 @@ class SimulatedFleet:
         sums: SumTerms | None = None,
     ) -> None:
         self.policy = policy
-        check_name("fleet", policy.fleet)
-        check_name("stream", policy.stream)
-        self.homes = [check_name("home", home) for home in homes]
+        messages.check_name("fleet", policy.fleet)
+        messages.check_name("stream", policy.stream)
+        self.homes = [messages.check_name("home", home) for home in homes]
         self.outbox = Outbox(receipt_interval_s, system_draw())
         self._online: dict[str, Presence] = {}
         self.in_force: PlanInForce | None = None
@@ -117,7 +110,7 @@ class SimulatedFleet:
         self._next_slot = first_slot
         self.sums = None if sums is None else self._begun(sums)
         self._reported = 0  # by each home
-        self._blank = StreamStatus(0, 1, 1, 1, 0, 0, series=self.series, since=first_slot)
+        self._blank = messages.StreamStatus(0, 1, 1, 1, 0, 0, series=self.series, since=first_slot)
 
     def _begun(self, terms: SumTerms) -> HomesSums:
         return HomesSums(terms, len(self.homes), self.series, system_draw())
@@ -127,7 +120,7 @@ class SimulatedFleet:
         """Return what to subscribe to: the stream's plan, receipts of the fleet, who counts."""
         fleet = self.policy.fleet
         names = {"plan": self.policy.stream, "receipt": "+", "presence": "+"}
-        return [topic(fleet, kind, name) for kind, name in names.items()]
+        return [messages.topic(fleet, kind, name) for kind, name in names.items()]
 
     def on_message(
         self, at: str, payload: bytes, now_s: int, monotonic_s: float, *, is_live: bool = True
@@ -137,16 +130,16 @@ class SimulatedFleet:
         `is_live`: it was not retained, so an aggregator is there.
         """
         fleet = self.policy.fleet
-        if name_in_topic(fleet, "plan", at) == self.policy.stream:
+        if messages.name_in_topic(fleet, "plan", at) == self.policy.stream:
             return self._on_plan(payload, now_s)
-        if (worker := name_in_topic(fleet, "presence", at)) is not None:
+        if (worker := messages.name_in_topic(fleet, "presence", at)) is not None:
             self._on_presence(worker, payload, monotonic_s)
             return None
-        device = name_in_topic(fleet, "receipt", at)
+        device = messages.name_in_topic(fleet, "receipt", at)
         if device not in self._known or device is None:
             return None
         try:
-            receipt = parse_receipt(plan_bytes(payload))  # signed or not
+            receipt = messages.parse_receipt(plan_bytes(payload))  # signed or not
         except MessageError:
             return None
         ours = tuple(s._replace(series=0) for s in receipt.streams if s.series == self.series)
@@ -212,10 +205,10 @@ class SimulatedFleet:
                 stream=plan.stream_id, epoch=plan.epoch, plan=self.in_force.digest
             )
         streams = (stream,) if self.sums is None else (stream, self._sums_status(home, self.sums))
-        message = Status(state, SOFTWARE, streams, refusals=tuple(sorted(self._refusals)))
-        return topic(self.policy.fleet, "status", home), message.to_json()
+        message = messages.Status(state, SOFTWARE, streams, refusals=tuple(sorted(self._refusals)))
+        return messages.topic(self.policy.fleet, "status", home), message.to_json()
 
-    def _sums_status(self, home: str, sums: HomesSums) -> StreamStatus:
+    def _sums_status(self, home: str, sums: HomesSums) -> messages.StreamStatus:
         following, oldest = 1 + sums.released, self.outbox.oldest(home, sums=True)
         return self._blank._replace(
             stream=sums.terms.key,

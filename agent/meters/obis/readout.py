@@ -12,17 +12,8 @@ from collections.abc import Iterator, Mapping
 from typing import Literal
 
 from agent.meters.framed_meter import FramedMeter
-from agent.meters.obis import status_word
+from agent.meters.obis import registers, status_word
 from agent.meters.obis.dsmr import LIMIT_BYTES, P1Framer, RawTelegram
-from agent.meters.obis.registers import (
-    JUDGED,
-    STATUS,
-    UNIT_OF,
-    Signs,
-    electricity,
-    is_other_phase,
-    is_profile,
-)
 from agent.meters.reading import Discarded, Reason, Telegram
 from agent.meters.scale import printed
 
@@ -76,7 +67,7 @@ def parse_readout(body: bytes, size: int, *, bare_unit: BareUnit) -> Telegram | 
         def value(key: str) -> int:
             return _scaled(key, shown[key], bare_unit)
 
-        found = electricity(shown, value, _signs(shown))
+        found = registers.electricity(shown, value, _signs(shown))
     except _DamagedError as damage:
         return Discarded(size, damage.reason, damage.line)
     names = [name for key in _IDENTITIES if (name := _text(shown.get(_ID + key, b"")))]
@@ -102,18 +93,22 @@ def _registers(lines: list[bytes]) -> dict[str, bytes]:
         medium, _, rest = address.rpartition(b":")
         number, _, past = rest.partition(b"*")
         key = number.decode("latin-1")
-        if f"{key}.0" in UNIT_OF:  # `16.7` is 16.7.0: the last group may be left out
+        if f"{key}.0" in registers.UNIT_OF:  # `16.7` is 16.7.0: the last group may be left out
             key += ".0"
-        if of_now is None and is_profile(key):
+        if of_now is None and registers.is_profile(key):
             of_now = set(shown)
         if past not in _PRESENT:
             continue
         if key in _IDENTITIES and _HOUSE.fullmatch(medium):
             shown.setdefault(_ID + key, value)
         elif key and _ELECTRICITY.fullmatch(medium):
-            if key in UNIT_OF and key not in JUDGED and not _REACTIVE.fullmatch(value):
+            if (
+                key in registers.UNIT_OF
+                and key not in registers.JUDGED
+                and not _REACTIVE.fullmatch(value)
+            ):
                 continue
-            if key in shown and key in JUDGED and (of_now is None or key not in of_now):
+            if key in shown and key in registers.JUDGED and (of_now is None or key not in of_now):
                 raise _DamagedError("syntax", key)
             shown.setdefault(key, value)
     return shown
@@ -131,18 +126,18 @@ def _sets(lines: list[bytes]) -> Iterator[tuple[bytes, bytes]]:
             at = found.end()
 
 
-def _signs(shown: Mapping[str, bytes]) -> Signs:
+def _signs(shown: Mapping[str, bytes]) -> registers.Signs:
     """Return which way the power goes, and which phases there are, as far as the meter says it."""
-    word = shown.get(STATUS, b"")
+    word = shown.get(registers.STATUS, b"")
     words = [int(word, 16)] if _STATUS_WORD.fullmatch(word) else []
-    return Signs(
+    return registers.Signs(
         status_word.direction(words),
-        has_others=status_word.has_other_phases(words) or any(map(is_other_phase, shown)),
+        has_others=status_word.has_other_phases(words) or any(map(registers.is_other_phase, shown)),
     )
 
 
 def _scaled(key: str, value: bytes, bare_unit: BareUnit) -> int:
-    unit = UNIT_OF[key]
+    unit = registers.UNIT_OF[key]
     text, _, suffix = value.partition(b"*")
     if not suffix and unit == "Wh" and bare_unit != "refuse":
         suffix = bare_unit.encode()

@@ -1,20 +1,15 @@
 """What of a fleet needs an operator, by its summary: for the overview, and as metrics."""
 
-from __future__ import annotations
-
 from collections import deque
+from collections.abc import Iterable, Iterator
 from shlex import quote
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from aggregator.answers.fleet.status_answer import FleetSummary, StreamState
 from aggregator.answers.units import age_text
 from aggregator.counting.retention import DAY_S, HOUR_S
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from aggregator.answers.fleet.status_answer import FleetSummary, StreamState
-
-    Alarm = dict[str, str]
+Alarm = dict[str, str]
 
 SILENT = 0.1  # of the devices that were heard of
 REFUSED = 100  # messages within an hour

@@ -1,25 +1,18 @@
 """What operators changed, as the store keeps it: when, who, by which command; ε; plans by whom."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, tzinfo
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from aggregator.answers.parts import AnswerPart, Seconds
 from aggregator.answers.units import clock_text
+from aggregator.config import AggregatorConfig, StreamTable
 from aggregator.plans.epsilons import epsilon_changes
 from aggregator.plans.orders import apart_s, issued_by
-from aggregator.store.contract import stored_plan
+from aggregator.plans.revision import Revision
+from aggregator.store.contract import Reader, stored_plan
 from aggregator.store.rows import AuditRow
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from aggregator.config import AggregatorConfig, StreamTable
-    from aggregator.plans.revision import Revision
-    from aggregator.store.contract import Reader
-    from edge_ldp.protocol.plan import Plan
+from edge_ldp.protocol.plan import Plan
 
 SOMEBODY = "published by an operator"
 FILE = "a configuration"

@@ -1,20 +1,14 @@
 """The lists of devices, of their groups, and of the configured streams."""
 
-from __future__ import annotations
-
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, tzinfo
-from typing import TYPE_CHECKING
 
 from aggregator.answers.fleet.status import is_silent, told_ages
 from aggregator.answers.parts import AnswerPart, Seconds, Span
 from aggregator.answers.units import age_text, clock_text, text_table
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from aggregator.config import StreamTable
-    from aggregator.counting.members import Listed
+from aggregator.config import StreamTable
+from aggregator.counting.members import Listed
 
 
 def page_of(rows: Sequence[Listed], number: int | None, length: int) -> Sequence[Listed]:

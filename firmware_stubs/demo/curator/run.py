@@ -9,18 +9,7 @@ from typing import Any
 from firmware_stubs.demo.ask import ask_command
 from firmware_stubs.demo.broker import choose_broker, search_path, wait_until_listening
 from firmware_stubs.demo.children import Crew
-from firmware_stubs.demo.curator.scenario import (
-    BASE_WH,
-    DAY_SLOTS,
-    HOME,
-    THETA_DAYS,
-    Scenario,
-    agent_files,
-    aggregator_files,
-    meter_command,
-    meter_link,
-    registers_wh,
-)
+from firmware_stubs.demo.curator import scenario as shared
 from firmware_stubs.demo.files import command
 from firmware_stubs.demo.run import LOOK_S, PORTS_S, SETTLE_S, Playing
 from firmware_stubs.demo.search import Searched, build_patterns, search_directory
@@ -45,14 +34,14 @@ class Run(Playing):
     """One run in `place`; `say(line)` is told what goes on. Call `play` once."""
 
     def __init__(
-        self, scenario: Scenario, place: Path, crew: Crew, say: Callable[[str], None]
+        self, scenario: shared.Scenario, place: Path, crew: Crew, say: Callable[[str], None]
     ) -> None:
         super().__init__(crew, scenario.started_s, scenario.seconds)
         self._scenario = scenario
         self._place = place
         self._say = say
         self._said = -1
-        self._patterns = build_patterns([BASE_WH], registers_wh(scenario.values))
+        self._patterns = build_patterns([shared.BASE_WH], shared.registers_wh(scenario.values))
         self._searched = Searched(0, 0, ())
 
     def play(self, broker_kind: str) -> Played:
@@ -61,12 +50,12 @@ class Run(Playing):
         self._say("starting broker, aggregator, meter and agent")
         broker = choose_broker(broker_kind, place, search_path())
         self._crew.start("broker", broker.command, place)
-        self._crew.start("meter", meter_command(place, scenario), place, may_end=True)
+        self._crew.start("meter", shared.meter_command(place, scenario), place, may_end=True)
         wait_until_listening(broker.port)
-        aggregator = aggregator_files(place, scenario, broker)
+        aggregator = shared.aggregator_files(place, scenario, broker)
         self._crew.start("aggregator", command("aggregator", "run", "-c", str(aggregator)), place)
-        self._wait("starting", meter_link(place).is_symlink, PORTS_S)
-        agent = agent_files(place, scenario, broker)
+        self._wait("starting", shared.meter_link(place).is_symlink, PORTS_S)
+        agent = shared.agent_files(place, scenario, broker)
         self._crew.start("agent", command("agent", "run", "-c", str(agent)), agent.parent)
         half = scenario.started_s + scenario.seconds / 2
         self._wait("playing", lambda: time.time() >= half)
@@ -81,11 +70,11 @@ class Run(Playing):
         day = int(self._scenario.day(time.time()))
         if phase == "playing" and day // _SAID_DAYS > self._said:
             self._said = day // _SAID_DAYS
-            what = "choosing θ, nothing is published" if day < THETA_DAYS else "publishing"
+            what = "choosing θ, nothing is published" if day < shared.THETA_DAYS else "publishing"
             self._say(f"day {day}: {what}")
 
     def _search(self) -> None:
-        self._searched += search_directory(self._place / HOME, self._patterns)
+        self._searched += search_directory(self._place / shared.HOME, self._patterns)
 
     def _answers(self, broker: str, aggregator: Path, agent: Path) -> Played:
         """Ask once every value is accounted for, or after a minute."""
@@ -109,4 +98,4 @@ class Run(Playing):
         return Played(broker, daily, weekly, whole, status, ledger, self._searched)
 
     def _expected(self) -> int:
-        return self._scenario.days * DAY_SLOTS
+        return self._scenario.days * shared.DAY_SLOTS

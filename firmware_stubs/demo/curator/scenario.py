@@ -13,15 +13,8 @@ from numpy.typing import NDArray
 
 from edge_ldp.protocol.utc import utc
 from firmware_stubs.data import load_year
+from firmware_stubs.demo import tables
 from firmware_stubs.demo.broker import BrokerChoice
-from firmware_stubs.demo.tables import (
-    agent_file,
-    aggregator_file,
-    broker_table,
-    clock_flags,
-    clock_table,
-    meter_words,
-)
 
 FLEET = "demo"
 HOME = "home-1"
@@ -103,7 +96,7 @@ class Scenario:
 
 def agent_files(place: Path, scenario: Scenario, broker: BrokerChoice) -> Path:
     """Write the agent's configuration into a directory of its own and return its path."""
-    return agent_file(
+    return tables.agent_file(
         place / HOME / "agent.toml",
         'mode = "curator"\n\n',
         f"max_age_days = {MAX_AGE_DAYS}\n",
@@ -120,7 +113,9 @@ def agent_files(place: Path, scenario: Scenario, broker: BrokerChoice) -> Path:
 def aggregator_files(place: Path, scenario: Scenario, broker: BrokerChoice) -> Path:
     """Write the aggregator's configuration and return its path."""
     facts = _common(scenario, broker)
-    return aggregator_file(place, ASKS, **facts, tolerance_s=DAY_S, window_s=MAX_AGE_DAYS * DAY_S)
+    return tables.aggregator_file(
+        place, ASKS, **facts, tolerance_s=DAY_S, window_s=MAX_AGE_DAYS * DAY_S
+    )
 
 
 def meter_link(place: Path) -> Path:
@@ -132,11 +127,11 @@ def meter_command(place: Path, scenario: Scenario) -> list[str]:
     """Return the command of the simulated meter, which goes on for a while after the last day."""
     series = place / "year.npz"
     np.savez(series, power_w=np.append(scenario.values, [scenario.values[-1]] * TAIL))
-    clock = clock_flags(
+    clock = tables.clock_flags(
         utc(scenario.origin_s), scenario.origin_s, scenario.started_s, scenario.rate
     )
     data = f"{series}:power_w"
-    return [*meter_words(meter_link(place), data, SLOT_S, METER_ID, BASE_WH), *clock]
+    return [*tables.meter_words(meter_link(place), data, SLOT_S, METER_ID, BASE_WH), *clock]
 
 
 def registers_wh(values: NDArray[np.int64]) -> list[int]:
@@ -155,6 +150,6 @@ def _common(scenario: Scenario, broker: BrokerChoice) -> dict[str, Any]:
         "ceiling": CEILING_W,
         "slot_s": SLOT_S,
         "receipt_s": DAY_S,
-        "broker": broker_table(broker),
-        "clock": clock_table(scenario.origin_s, scenario.started_s, scenario.rate),
+        "broker": tables.broker_table(broker),
+        "clock": tables.clock_table(scenario.origin_s, scenario.started_s, scenario.rate),
     }

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from aggregator.answers.group_months import closed_month, group_months, in_doubt
+from aggregator.answers.announcement import closed_month, group_months, in_doubt
 from aggregator.answers.sums_answer import SumFigures
 from aggregator.main import main
 from aggregator.store.administration.registry import retire_stream

@@ -7,14 +7,8 @@ from typing import Any
 import pytest
 
 from aggregator.answers.parts import answer_json
-from aggregator.answers.sums_answer import (
-    SumFigures,
-    SumsAnswer,
-    narrower_mode,
-    read_sums_answer,
-    sums_csv,
-    sums_text,
-)
+from aggregator.answers.sums_answer import SumFigures, SumsAnswer, narrower_mode, read_sums_answer
+from aggregator.answers.sums_text import sums_csv, sums_text
 from aggregator.config import parse_config
 from aggregator.counting.period_totals import report_of
 from aggregator.counting.records import Member

@@ -309,7 +309,7 @@ async def test_a_courier_that_hangs_is_given_up_and_ended(
 ) -> None:
     before = children()
     link = await open_courier(broker_at(broker.port))
-    monkeypatch.setattr("aggregator.courier.courier.patience_s", lambda _: 0.5)
+    monkeypatch.setattr("aggregator.courier.wire.patience_s", lambda _: 0.5)
     monkeypatch.setattr("aggregator.courier.courier.END_S", 0.2)
     await link.publish("t", b"x")  # what is waited for after its answer is waited for so long
     os.kill(courier_pid(), signal.SIGSTOP)
@@ -329,8 +329,8 @@ async def test_while_both_are_well_a_silent_link_lives_on(
         waited.append(patience_s(broker))
         return waited[-1]
 
-    monkeypatch.setattr("aggregator.courier.courier.beat_s", lambda _: 0.1)
-    monkeypatch.setattr("aggregator.courier.courier.patience_s", patience)
+    monkeypatch.setattr("aggregator.courier.wire.beat_s", lambda _: 0.1)
+    monkeypatch.setattr("aggregator.courier.wire.patience_s", patience)
     target = broker_at(broker.port)
     assert 2 * beat_s(target) < patience_s(target)
     link = await open_courier(target)
