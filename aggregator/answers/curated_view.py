@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from msgspec import UNSET, UnsetType, field, to_builtins
 
+from aggregator.answers import parts as typed
 from aggregator.answers.curated_sums import (
     ChunkFacts,
     ReleasedError,
@@ -17,16 +18,6 @@ from aggregator.answers.curated_sums import (
     released_sum,
 )
 from aggregator.answers.local_time import LENGTHS, period
-from aggregator.answers.parts import (
-    AnswerPart,
-    InUnit,
-    Iso,
-    Kwh,
-    Seconds,
-    Span,
-    UnitSlots,
-    WholeSlots,
-)
 from aggregator.answers.units import clock_text, csv_text, energies, energy_of, iso, text_table
 from aggregator.counting.retention import HOUR_S
 from aggregator.store.contract import Reader
@@ -45,7 +36,7 @@ NOTE = (
 )
 
 
-class CuratedSum(AnswerPart, frozen=True, kw_only=True):
+class CuratedSum(typed.AnswerPart, frozen=True, kw_only=True):
     """A sum over a range of slots.
 
     from_s, to_s, from, to (of the zone), total, low, high (95 %), energy_kwh and its _low, _high
@@ -53,18 +44,18 @@ class CuratedSum(AnswerPart, frozen=True, kw_only=True):
     the variance is; whole_blocks: no prediction is in it, thetas (both not of an empty range).
     """
 
-    from_s: Seconds
-    to_s: Seconds
-    from_: Iso | None = field(name="from")
-    to: Iso | None
-    total: WholeSlots | None
-    low: UnitSlots | None
-    high: UnitSlots | None
-    energy_kwh: Kwh | None
-    energy_kwh_low: Kwh | None
-    energy_kwh_high: Kwh | None
-    mean: InUnit | None
-    sd: UnitSlots | None
+    from_s: typed.Seconds
+    to_s: typed.Seconds
+    from_: typed.Iso | None = field(name="from")
+    to: typed.Iso | None
+    total: typed.WholeSlots | None
+    low: typed.UnitSlots | None
+    high: typed.UnitSlots | None
+    energy_kwh: typed.Kwh | None
+    energy_kwh_low: typed.Kwh | None
+    energy_kwh_high: typed.Kwh | None
+    mean: typed.InUnit | None
+    sd: typed.UnitSlots | None
     readings: int
     missing: int
     exact: bool
@@ -72,7 +63,7 @@ class CuratedSum(AnswerPart, frozen=True, kw_only=True):
     thetas: list[int] | UnsetType = UNSET
 
 
-class CuratedStreamSums(AnswerPart, frozen=True, kw_only=True):
+class CuratedStreamSums(typed.AnswerPart, frozen=True, kw_only=True):
     """A device's curated stream: how it is made, what a reading pays, and its sums.
 
     device, stream, unit, slot_seconds, structure, fanout, pruned, chunk, smoother, missing (what a
@@ -83,7 +74,7 @@ class CuratedStreamSums(AnswerPart, frozen=True, kw_only=True):
     device: str
     stream: str
     unit: str
-    slot_seconds: Span
+    slot_seconds: typed.Span
     structure: str
     fanout: int
     pruned: int
@@ -101,7 +92,7 @@ class CuratedStreamSums(AnswerPart, frozen=True, kw_only=True):
     error: str | UnsetType = UNSET
 
 
-class ReleasedAnswer(AnswerPart, frozen=True, kw_only=True):
+class ReleasedAnswer(typed.AnswerPart, frozen=True, kw_only=True):
     """What `released` answers.
 
     note; released[]: one for each device's curated stream.

@@ -4,16 +4,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, tzinfo
 
+from aggregator.answers import lookup
 from aggregator.answers.load_curve import LoadCurve, load_curve
 from aggregator.answers.local_time import DAYS, LATEST_S, Grouping, Spans, offset_s
-from aggregator.answers.lookup import (
-    LAST_BUCKET,
-    read_beside,
-    read_counted,
-    read_facts,
-    read_plans,
-    read_presence,
-)
 from aggregator.answers.query import WHOLE, Answer, answer, first_streamed
 from aggregator.config import AggregatorConfig, StreamTable
 from aggregator.counting.reporters import united
@@ -53,11 +46,11 @@ def read_load_curve(  # noqa: PLR0913 (what is asked for)
         if tally is not None:
             who = {**_reporters(kept), **rows.reporters}
             rows, kept = replace(rows_of(tally, stream.id, first, last), reporters=who), []
-        plans = read_plans(reader, stream)
+        plans = lookup.read_plans(reader, stream)
         begin = kept[0].bucket if kept else first_streamed(plans, rows)
         begin = max(first, begin - begin % spans(stream)[0])  # hours' sums are of whole hours
-        presence = read_presence(reader, stream, begin, last, group)
-        beside = read_beside(reader, stream, begin, last, group)
+        presence = lookup.read_presence(reader, stream, begin, last, group)
+        beside = lookup.read_beside(reader, stream, begin, last, group)
         slots = reader.device_slots(stream.id, begin, last)
         return load_curve(plans, kept, rows, presence, of, beside, slots)
 
@@ -104,12 +97,12 @@ def read_answers(
 ) -> list[Answer]:
     """Return what `query` answers of a span of buckets, of all devices or each of these groups."""
     first, last, _ = whole_spans(reader.rolled_up(stream.id), stream, span[0], span[1] - 1)
-    every, found = read_counted(reader, stream, first, last), []
+    every, found = lookup.read_counted(reader, stream, first, last), []
     for group in groups:
         counted = every
         if group is not None:
-            counted = read_counted(reader, stream, first, last, group, every=every)
-        found.append(answer(stream, read_facts(reader, config, stream, group, counted)))
+            counted = lookup.read_counted(reader, stream, first, last, group, every=every)
+        found.append(answer(stream, lookup.read_facts(reader, config, stream, group, counted)))
     return found
 
 
@@ -144,12 +137,12 @@ def read_grouping(  # noqa: PLR0913, PLR0917 (what is asked for)
     if by == "hour-of-day":
         whole = rolled_up.whole_from(1 if any(one % HOUR_S for one in ahead) else hour)
     elif stream.bucket_s > HOUR_S and any(one % stream.bucket_s for one in ahead):
-        whole = LAST_BUCKET
+        whole = lookup.LAST_BUCKET
     else:
         whole = rolled_up.whole_from(hour)
     warnings = []
     if by in DAYS and any(ahead) and any(bucket < whole for bucket in there):
-        if whole == LAST_BUCKET:
+        if whole == lookup.LAST_BUCKET:
             warning = (
                 f"counts are kept by {stream.bucket_s} s of UTC: they are shown by days of UTC"
             )
@@ -180,7 +173,7 @@ def _level(span: tuple[int, int], stream: StreamTable) -> str:
 def _widened(first: int, last: int, of: Spans) -> tuple[int, int]:
     latest = LATEST_S // of.stream.bucket_s
     begin, _ = of.at(min(max(0, first), latest))
-    return begin, LAST_BUCKET if last >= latest else of.at(max(-1, last))[1] - 1
+    return begin, lookup.LAST_BUCKET if last >= latest else of.at(max(-1, last))[1] - 1
 
 
 def _time(bucket: int, stream: StreamTable) -> str:

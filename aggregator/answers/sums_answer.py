@@ -15,19 +15,8 @@ from typing import NamedTuple
 
 from msgspec import field
 
+from aggregator.answers import parts as typed
 from aggregator.answers.local_time import DAYS
-from aggregator.answers.parts import (
-    M3,
-    AnswerPart,
-    Interval,
-    InUnit,
-    Iso,
-    Kwh,
-    Seconds,
-    Share,
-    Span,
-    UnitSlots,
-)
 from aggregator.answers.units import (
     ends,
     energies,
@@ -62,7 +51,7 @@ VOLUME_KEYS = (
 _Z = NormalDist().inv_cdf(0.975)
 
 
-class SumFigures(AnswerPart, frozen=True, kw_only=True):
+class SumFigures(typed.AnswerPart, frozen=True, kw_only=True):
     """What sums say of some periods and cells.
 
     mean, low, high (95 %) over homes' slots; energy_kwh, energy_kwh_low, energy_kwh_high of the
@@ -74,47 +63,47 @@ class SumFigures(AnswerPart, frozen=True, kw_only=True):
     null, as fewer homes than query.min_devices sent something, or a group leaves out so few.
     """
 
-    mean: InUnit | None = None
-    low: InUnit | None = None
-    high: InUnit | None = None
-    energy_kwh: Kwh | None = None
-    energy_kwh_low: Kwh | None = None
-    energy_kwh_high: Kwh | None = None
-    full_kwh: Kwh | None = None
-    full_kwh_low: Kwh | None = None
-    full_kwh_high: Kwh | None = None
-    volume_m3: M3 | None = None
-    volume_m3_low: M3 | None = None
-    volume_m3_high: M3 | None = None
-    full_m3: M3 | None = None
-    full_m3_low: M3 | None = None
-    full_m3_high: M3 | None = None
+    mean: typed.InUnit | None = None
+    low: typed.InUnit | None = None
+    high: typed.InUnit | None = None
+    energy_kwh: typed.Kwh | None = None
+    energy_kwh_low: typed.Kwh | None = None
+    energy_kwh_high: typed.Kwh | None = None
+    full_kwh: typed.Kwh | None = None
+    full_kwh_low: typed.Kwh | None = None
+    full_kwh_high: typed.Kwh | None = None
+    volume_m3: typed.M3 | None = None
+    volume_m3_low: typed.M3 | None = None
+    volume_m3_high: typed.M3 | None = None
+    full_m3: typed.M3 | None = None
+    full_m3_low: typed.M3 | None = None
+    full_m3_high: typed.M3 | None = None
     homes: int | None = None
     slots: int | None = None
-    coverage: Share | None = None
+    coverage: typed.Share | None = None
     exact: bool = False
-    sway: UnitSlots | None = None
-    mean_sway: InUnit | None = None
+    sway: typed.UnitSlots | None = None
+    mean_sway: typed.InUnit | None = None
     withheld: bool = False
 
 
 class SumPeriod(SumFigures, frozen=True, kw_only=True):
     """A period; from_s, to_s: its time, from, to the same by the zone's clocks."""
 
-    from_s: Seconds
-    to_s: Seconds
-    from_: Iso | None = field(name="from")
-    to: Iso | None
+    from_s: typed.Seconds
+    to_s: typed.Seconds
+    from_: typed.Iso | None = field(name="from")
+    to: typed.Iso | None
 
 
 class SumPart(SumFigures, frozen=True, kw_only=True):
     """A part of the day, of all periods; from_day_s, to_day_s: seconds after midnight UTC."""
 
-    from_day_s: Span
-    to_day_s: Span
+    from_day_s: typed.Span
+    to_day_s: typed.Span
 
 
-class SumsAnswer(AnswerPart, frozen=True, kw_only=True):
+class SumsAnswer(typed.AnswerPart, frozen=True, kw_only=True):
     """What homes' sums say of a stream.
 
     whole: of the periods shown; periods[] that lie wholly in the range; parts[] of the day, of the
@@ -200,7 +189,9 @@ def read_sums_answer(  # noqa: PLR0913 (what is asked for)
     )
 
 
-def narrower_mode(reports: Collection[Interval], sums: SumsAnswer | None, by: str = "none") -> str:
+def narrower_mode(
+    reports: Collection[typed.Interval], sums: SumsAnswer | None, by: str = "none"
+) -> str:
     """Return whose intervals are narrower, by the middle one, whatever the means.
 
     `by` what the rows of reports are grouped; local where sums have no such groups, but reports do,
@@ -216,7 +207,7 @@ def narrower_mode(reports: Collection[Interval], sums: SumsAnswer | None, by: st
     return SUMS if _width(rows) < width * sqrt(share) and not lacks else LOCAL
 
 
-def _width(rows: Iterable[Interval]) -> float:
+def _width(rows: Iterable[typed.Interval]) -> float:
     ends = ((one.low, one.high) for one in rows)
     widths = [inf if low is None or high is None else high - low for low, high in ends]
     return median(widths) if widths else inf

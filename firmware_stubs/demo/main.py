@@ -22,13 +22,8 @@ from rich.console import Console
 
 from edge_ldp.arguments import Parser
 from firmware_stubs.data import HOMES
+from firmware_stubs.demo import broker as brokers
 from firmware_stubs.demo.ask import AskError, ask_command
-from firmware_stubs.demo.broker import (
-    NoBrokerError,
-    choose_broker,
-    search_path,
-    wait_until_listening,
-)
 from firmware_stubs.demo.children import ChildDiedError, Crew
 from firmware_stubs.demo.compare import Comparison, compare, to_json
 from firmware_stubs.demo.curator.curator_demo import JSON_KEYS as CURATOR_KEYS
@@ -97,7 +92,7 @@ def main(argv: Sequence[str]) -> int:
     place = Path(tempfile.mkdtemp(prefix="edge-ldp-demo-", dir=_directory(args)))
     try:
         return tell(SCENARIOS[args.mode](args, place), args, begun_s)
-    except (AskError, ChildDiedError, NoBrokerError, TooSlowError) as exc:
+    except (AskError, ChildDiedError, brokers.NoBrokerError, TooSlowError) as exc:
         sys.stderr.write(f"edge-ldp demo: {exc}\n")
         return EXIT_FAILED
     except KeyboardInterrupt:
@@ -139,9 +134,9 @@ def look_around(config: Path, scenario: Scenario, kind: str) -> None:
     """
     place = config.parent
     with Crew() as crew, suppress(KeyboardInterrupt):
-        broker = choose_broker(kind, place, search_path())
+        broker = brokers.choose_broker(kind, place, brokers.search_path())
         crew.start("broker", broker.command, place)
-        wait_until_listening(broker.port)
+        brokers.wait_until_listening(broker.port)
         status = ask_command("aggregator", "status", config)
         issued = [stream["plan"]["issued_s"] for stream in status["streams"] if stream["plan"]]
         last_s = max(status["last_commit_s"], *issued)
