@@ -42,20 +42,19 @@ def habits_facts(config: AgentConfig) -> list[dict[str, Any]]:
     if config.mode != "local" or config.slot_seconds != _SLOT_S:
         return []
     window = config.policy.window
-    is_usual = (window.reports, window.slots) == REPORTS and config.policy.epsilon == 1
     rows: list[tuple[str, HabitLeak | None]] = []
-    if is_usual and not config.shared:
-        rows += [
-            (f"reports of {one.name}", _of_reports(one.ceiling - one.low))
-            for one in config.local_streams
-            if one.unit == "W"
-        ]
     if config.shared:
         from agent.config.summed_streams import sum_terms  # noqa: PLC0415 (memory: who has sums)
 
-        rows += [
+        rows = [
             (f"sums of {terms.name}", _of_sums(config, terms))
             for terms in sum_terms(config).values()
+        ]
+    elif (window.reports, window.slots) == REPORTS and config.policy.epsilon == 1:
+        rows = [
+            (f"reports of {one.name}", _of_reports(one.ceiling - one.low))
+            for one in config.local_streams
+            if one.unit == "W"
         ]
     return [{"of": what, "found": leak.by_habit} for what, leak in rows if leak is not None]
 

@@ -24,6 +24,7 @@ def test_no_habit_shows_more_than_in_reports_PRV_29(fuse: int, way: Way) -> None
     plan, reports = Plan(fuse), leak_of_reports(fuse)
     assert reports is not None
     told = [alone(np.clip(HOMES, 0, fuse), habit, plan, way, 24) for habit in HABITS]
+    print(fuse, way.name, [f"{one:.3f}" for one in told], reports.found)  # noqa: T201
     pairs = zip(told, reports.found, strict=True)
     assert all(one <= other + SLACK for one, other in pairs), (told, reports)
 
