@@ -40,7 +40,7 @@ def told(first: int, following: int, oldest: int) -> StreamStatus:
 
 def test_batches_in_order_are_new_and_leave_no_gap() -> None:
     state, outcome = place(placed(1, 2), batch(3))
-    assert outcome.outcome is Outcome.NEW
+    assert (outcome.outcome, is_settled(state, 3)) == (Outcome.NEW, True)
     assert (state.highest, state.last_slot, state.gaps) == (3, FIRST_SLOT + 39, ())
 
 
@@ -335,6 +335,14 @@ def test_what_is_on_its_way_when_a_series_ends_is_counted_between_its_neighbours
         *(Outcome.NEW, Outcome.NEW, Outcome.LATE, Outcome.LATE),
         *(Outcome.SLOTS, Outcome.SLOTS, Outcome.DUPLICATE, Outcome.NEW),
     ]
+
+
+def test_a_late_batch_of_a_series_before_bounds_this_one_only_where_it_counts() -> None:
+    state, _ = series_placed((5, 1, 100, 110), (6, 2, 150, 160))
+    for odd in (of_series(5, 2, 155, 156), of_series(5, 2, 120, 130, counts=False)):
+        assert place(state, odd)[0].gaps == state.gaps
+    bounded, _ = place(state, of_series(5, 2, 120, 130))
+    assert [gap.after for gap in bounded.gaps] == [130]
 
 
 def test_the_fourth_series_before_is_closed() -> None:
