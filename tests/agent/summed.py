@@ -95,6 +95,7 @@ class SumsBench:
         self.changes |= changes
         self.config = make_config(self.state, stream=self.stream, **self.changes)
         self.journal = Journal(self.state)
+        self.running_file = running_path(self.state, SUMS_ENDING, self.config.device.keep or "run")
         if self.config.sharing:
             self.device = sums_device(self.config, self.journal, self.clock, self.entropy)
         else:
@@ -136,8 +137,7 @@ class SumsBench:
 
     @property
     def sums(self) -> SumsJournal:
-        place = running_path(self.state, SUMS_ENDING, self.config.device.keep or "run")
-        return SumsJournal(self.journal, RunningFile(place))
+        return SumsJournal(self.journal, RunningFile(self.running_file))
 
     @property
     def ledger(self) -> Ledger:
