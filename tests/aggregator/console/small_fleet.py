@@ -161,7 +161,7 @@ def add_reports(
     count = slots or days * DAY_S // SLOT_S
     first = END_S // SLOT_S - days * DAY_S // SLOT_S
     session = open_session(fleet.config, str(fleet.file))
-    at = np.arange(count)
+    at, messages = np.arange(count), list[Message]()
     for group, many in homes.items():
         names = [f"{group}-{number:04d}" for number in range(many)]
         wishes = [replace(one, enrols=True) for one in named_wishes(names, group=group)]
@@ -172,8 +172,9 @@ def add_reports(
             codes = perturb_many(plan.stream_mechanism, values, entropy=rng.bytes)
             surveys = perturb_many(plan.survey_mechanism, values, entropy=rng.bytes)
             both = np.where(at % 4 == 0, surveys + plan.stream_mechanism.code_count, codes)
-            send(fleet, plan, _frames(name, plan.epoch, first, both.tolist()))
+            messages += _frames(name, plan.epoch, first, both.tolist())
     session.close()
+    send(fleet, plan, messages)
 
 
 def add_curated(fleet: Fleet, plan: Plan, devices: Sequence[str], count: int) -> None:
@@ -203,7 +204,7 @@ def add_sums(  # noqa: PLR0913 (a layout)
     at_stream: int = 0,
 ) -> None:
     """Let devices release sums of so many days in parts, the last that are over."""
-    stream = fleet.config.streams[at_stream]
+    stream, messages = fleet.config.streams[at_stream], list[Message]()
     last, n = END_S // DAY_S - 1, DAY_S // stream.slot_seconds // cells
     for at, device in enumerate(devices):
         for batch in range(1, days + 1):
@@ -213,7 +214,8 @@ def add_sums(  # noqa: PLR0913 (a layout)
                 *(at_stream, 9, batch, last - days + batch, stream.slot_seconds, 1, cells, 1, 0, 0),
                 *(5000, scale, stream.unit, stream.name, (n,) * cells, y),
             )
-            send(fleet, plan, [Message(topic("demo", "report", device), encode_sums(frame))])
+            messages.append(Message(topic("demo", "report", device), encode_sums(frame)))
+    send(fleet, plan, messages)
 
 
 def send(fleet: Fleet, plan: Plan, *flushes: Sequence[Message], now_s: int = END_S) -> None:
