@@ -113,14 +113,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     if workers == 1:
         return
-    here = Path(__file__).parent
-    is_long = {item.path: item.path.relative_to(here).as_posix().startswith(LONG) for item in items}
-    rest = [item for item in items if not is_long[item.path]]
-    files = [path for path in is_long if is_long[path]]
+    here, by_file = len(f"{Path(__file__).parent}/"), dict[str, list[pytest.Item]]()
+    for item in items:
+        by_file.setdefault(str(item.path)[here:], []).append(item)
+    files = [file for file in by_file if file.startswith(LONG)]
+    rest = [*chain.from_iterable(by_file[file] for file in by_file if file not in files)]
     share, ordered = -(-len(items) // workers), []
     for worker in range(workers):
-        mine = set(files[worker::workers])
-        first = [item for item in items if item.path in mine]
+        first = [*chain.from_iterable(by_file[file] for file in files[worker::workers])]
         ordered += first + rest[: share - len(first)]
         del rest[: share - len(first)]
     items[:] = ordered + rest

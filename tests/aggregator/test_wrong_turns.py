@@ -28,7 +28,7 @@ from aggregator.main import main
 from aggregator.store.opening import open_store
 from edge_ldp import cli
 from firmware_stubs.simulator.homes_command import main as simulate_homes
-from tests import needs
+from tests import disk, needs
 from tests.aggregator.answers.test_units import curve_of
 from tests.aggregator.commands.test_query import two_feeders
 from tests.aggregator.engines import Engine
@@ -111,7 +111,7 @@ def free_port() -> int:
 
 @pytest.fixture
 def desk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
-    place = Path(tempfile.mkdtemp(prefix="desk-", dir="/tmp"))
+    place = Path(tempfile.mkdtemp(prefix="desk-", dir=disk.place()))
     place.chmod(0o755)
     yield Desk(place, monkeypatch)
     shutil.rmtree(place)

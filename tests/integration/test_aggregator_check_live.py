@@ -35,7 +35,7 @@ from edge_ldp.service.broker import Broker, LinkLostError
 from edge_ldp.service.clock import Clock
 from edge_ldp.service.mqtt import open_link
 from edge_ldp.service.trial import Finding
-from tests import needs
+from tests import disk, needs
 from tests.aggregator.fakes import CONFIG
 from tests.aggregator.test_wrong_turns import Desk, free_port, serving, started, wait_for
 from tests.integration.conftest import RealBroker
@@ -57,7 +57,7 @@ RIGHTS = ["publishing", "reports", "statuses", "plan power"]
 def desk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
     """Give a place that the broker's user may enter, on a machine whose clock is synchronised."""
     monkeypatch.setattr(trial, "kernel_synchronised", lambda: True)
-    place = Path(tempfile.mkdtemp(prefix="check-", dir="/tmp"))
+    place = Path(tempfile.mkdtemp(prefix="check-", dir=disk.place()))
     place.chmod(0o755)
     yield Desk(place, monkeypatch)
     shutil.rmtree(place)

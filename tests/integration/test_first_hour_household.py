@@ -109,7 +109,7 @@ reports() {{ made | sed 's/.*"total": {{"reports": \\([0-9]*\\).*/\\1/'; }}
 began_with=$(reports)
 until [ $(reports) -gt $began_with ]; do
     [ $(($(date +%s) - began)) -lt {most} ] || exit 1
-    sleep 1
+    sleep 2
 done
 echo "gone on" && made
 """
