@@ -62,7 +62,7 @@ PIXELS = """node => {
 }"""
 
 
-VIOLATIONS = """axe.run().then(found => found.violations.map(
+VIOLATIONS = """axe.run({resultTypes: ["violations"]}).then(found => found.violations.map(
   one => [one.id, one.impact, one.nodes.map(node => node.html)]))"""
 
 
