@@ -105,10 +105,11 @@ def pytest_unconfigure() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let every worker of pytest-xdist begin with long files: none is left alone with one at last.
+    """Let all workers of pytest-xdist but one begin with long files: none comes at last, alone.
 
-    A worker is first given as many tests as any other, in this order, and later takes from the
-    end of what others have before them (`--dist worksteal`). Files stay together.
+    These wait for processes most of their time; the last worker's tests compute meanwhile. A worker
+    is first given as many tests as any other, in this order, and later takes from the end of what
+    others have before them (`--dist worksteal`). Files stay together.
     """
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     if workers == 1:
@@ -120,7 +121,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     rest = [*chain.from_iterable(by_file[file] for file in by_file if file not in files)]
     share, ordered = -(-len(items) // workers), []
     for worker in range(workers):
-        first = [*chain.from_iterable(by_file[file] for file in files[worker::workers])]
-        ordered += first + rest[: share - len(first)]
-        del rest[: share - len(first)]
+        mine = files[worker :: workers - 1] if worker < workers - 1 else []
+        first = [*chain.from_iterable(by_file[file] for file in mine)]
+        room = max(0, share - len(first))
+        ordered += first + rest[:room]
+        del rest[:room]
     items[:] = ordered + rest
