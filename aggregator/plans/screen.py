@@ -7,25 +7,19 @@ seeded by the counts: same counts, same verdict. Sources: docs/methods.md, Poiso
 docs/poisoning.md.
 """
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2s
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from edge_ldp import Mechanism
+from edge_ldp.arrays import Floats, Ints
 from edge_ldp.poisoning.alarm import FALSE_ALARM, alarm
 from edge_ldp.poisoning.filter import clean
 from edge_ldp.protocol.plan import is_survey
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from edge_ldp import Mechanism
-    from edge_ldp.arrays import Floats, Ints
-
 
 LEAST = 1000  # reports: fewer move no θ, and are looked at once there are more
 SEED_BYTES = 16
@@ -47,7 +41,7 @@ class Screened:
     warnings: tuple[str, ...]
 
     @classmethod
-    def of(cls, fields: Mapping[str, Any]) -> Screened:
+    def of(cls, fields: Mapping[str, Any]) -> "Screened":
         """Return what `dataclasses.asdict` made a table of; raises TypeError, KeyError."""
         return cls(**{**fields, "warnings": tuple(fields["warnings"])})
 
@@ -69,7 +63,7 @@ def screened(mechanism: Mechanism, counts: Ints) -> tuple[Floats, Screened | Non
     return _screened(mechanism, np.ascontiguousarray(counts, np.int64).tobytes())
 
 
-def seeded(*parts: bytes) -> np.random.Generator:
+def seeded(*parts: bytes) -> "np.random.Generator":
     """Return a generator of sampling noise (never privacy noise) that these bytes alone decide."""
     digest = blake2s(digest_size=SEED_BYTES)
     for part in parts:

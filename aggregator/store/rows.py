@@ -1,19 +1,13 @@
 """What a store tells of devices, marks, refusals and curated streams, a row each."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from aggregator.counting.records import Marked
+from edge_ldp.arrays import Ints
 from edge_ldp.device.sums import DAY_S
 from edge_ldp.service.health import OK
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from aggregator.counting.records import Marked
-    from edge_ldp.arrays import Ints
-
 
 LAST_BUCKET = 1 << 32
 ALIVE = "alive, worker "  # of a fact, before the worker's name
@@ -99,7 +93,7 @@ class BeatTimes(NamedTuple):
     valid_s: int | None = None
 
     @classmethod
-    def of(cls, times: Mapping[str, int]) -> BeatTimes:
+    def of(cls, times: Mapping[str, int]) -> "BeatTimes":
         """Return those of the times that are asked for here, by their names without the unit."""
         return cls(*(times.get(name.removesuffix("_s")) for name in cls._fields))
 
@@ -129,7 +123,7 @@ class BeatRow(NamedTuple):
         ]
 
     @classmethod
-    def of(cls, worker: str, facts: Mapping[str, str]) -> BeatRow:
+    def of(cls, worker: str, facts: Mapping[str, str]) -> "BeatRow":
         """Return what is kept of a worker; a heartbeat of an older version has no times."""
         at_s, health = facts[f"{ALIVE}{worker}"].split(" ", 1)
         beat_s, *words = facts.get(f"{ALIVE_TIMES}{worker}", "").split(" ")

@@ -4,26 +4,19 @@ Statuses are announced on every connection, after the last day and when all is c
 aggregator answers each with a receipt.
 """
 
-from __future__ import annotations
-
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from edge_ldp.protocol.messages import topic
 from edge_ldp.service.broker import remedy_of
-from edge_ldp.service.mqtt import LinkLostError, open_link
+from edge_ldp.service.clock import Clock
+from edge_ldp.service.mqtt import Broker, Link, LinkLostError, open_link
 from edge_ldp.service.tasks import task_group
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from edge_ldp.service.clock import Clock
-    from edge_ldp.service.mqtt import Broker, Link
-    from firmware_stubs.simulator.fleet import Event, SimulatedFleet
+from firmware_stubs.simulator.fleet import Event, SimulatedFleet
 
 DAY_S = 86_400
 IN_FLIGHT = 50  # half of what the strictest broker we know allows (iotcore: 100)

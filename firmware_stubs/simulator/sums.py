@@ -1,25 +1,17 @@
 """Sums of simulated homes, by the agent's own code: slots in, a frame out at a period's end."""
 
-from __future__ import annotations
+from collections.abc import Callable, Iterator
 
-from typing import TYPE_CHECKING
+import numpy as np
+from numpy.typing import NDArray
 
-from agent.claims.batches import Numbering
+from agent.claims.batches import Batch, Numbering
 from agent.config.summed_streams import SumTerms
-from agent.curator.sums import added, begin_sum, packed
+from agent.curator.sums import RunningSum, added, begin_sum, packed
 from edge_ldp.period_sums import PeriodLayout, scale_for
+from edge_ldp.protocol.plan import Policy
 from edge_ldp.protocol.released import FIRST_SUMS_KEY
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from agent.claims.batches import Batch
-    from agent.curator.sums import RunningSum
-    from edge_ldp.protocol.plan import Policy
-    from edge_ldp.ratio import Epsilon
+from edge_ldp.ratio import Epsilon
 
 WINDOW = 97  # slots, any of which together cost ε
 

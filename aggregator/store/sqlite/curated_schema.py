@@ -3,15 +3,10 @@
 `create` may be called on any version of the store: it adds what is not there.
 """
 
-from __future__ import annotations
+import sqlite3
+from collections.abc import Iterable
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import sqlite3
-    from collections.abc import Iterable
-
-    from aggregator.counting.records import ReleasedArrival
+from aggregator.counting.records import ReleasedArrival
 
 TABLES = (
     """CREATE TABLE IF NOT EXISTS released_designs (

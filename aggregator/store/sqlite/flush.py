@@ -1,32 +1,23 @@
 """What one flush reads from SQLite and writes there: one statement for many rows."""
 
-from __future__ import annotations
-
 import json
+import sqlite3
 from collections import defaultdict
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING
 
-from aggregator.counting.record_rows import RecordRows, record_row
-from aggregator.counting.records import Known, Member, Record
+from aggregator.counting.record_rows import RecordRows, Row, record_row
+from aggregator.counting.records import Cell, Changes, Key, Known, Member, Record, WatchKey
 from aggregator.counting.reporters import NOBODY, united
-from aggregator.counting.tally import add_pairs
+from aggregator.counting.tally import Tally, add_pairs
 from aggregator.store.forms import pack_pairs, status_row, unpack_pairs
 from aggregator.store.period_sums import CLAIMED_S, CLAIMS, put_sums
 from aggregator.store.shared_reads import FACTS, RETIRED, streams_of
 from aggregator.store.sqlite import curated_schema, schema
 from edge_ldp.protocol.released import FIRST_SUMS_KEY
-
-if TYPE_CHECKING:
-    import sqlite3
-    from collections.abc import Mapping
-    from collections.abc import Set as AbstractSet
-
-    from aggregator.counting.record_rows import Row
-    from aggregator.counting.records import Cell, Changes, Key, WatchKey
-    from aggregator.counting.tally import Tally
 
 _KEY = itemgetter(0, 1)  # of a row
 _FOLLOWED = itemgetter(*(schema.RECORD.replace(",", "").split().index(n) for n in schema.FOLLOWED))
