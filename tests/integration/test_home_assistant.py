@@ -32,7 +32,14 @@ from aggregator.store.administration.registry import retire_stream
 from aggregator.store.opening import open_reader, open_session
 from edge_ldp.service.mqtt import Broker, open_link
 from firmware_stubs.meters.telegram import full_p1_telegram
-from tests.aggregator.console.small_fleet import END_S, Fleet, add_plans, add_reports, make_fleet
+from tests.aggregator.console.small_fleet import (
+    END_S,
+    Fleet,
+    add_plans,
+    add_reports,
+    add_sums,
+    make_fleet,
+)
 from tests.integration.home_assistant import HomeAssistant, Shown, home_assistant
 from tests.integration.test_announced import ANNOUNCE, SUM, fleet_at, retained, running
 
@@ -109,6 +116,21 @@ async def test_figures_of_every_unit_are_taken_and_those_withheld_are_unknown(
         await publish(house, announced(fleet))
         shown = await house.until(lambda shown: _all(shown, "unknown", 10))
         assert not {HOUR, DAY} & set(shown.states)
+        assert shown.faults == []
+
+
+async def test_gas_is_a_volume_of_its_last_period_and_unknown_before_one(tmp_path: Path) -> None:
+    fleet = make_fleet(tmp_path, units="dm3")
+    gas = "edge-ldp-demo-power-sums"
+    with home_assistant(tmp_path) as house:
+        await publish(house, announced(fleet))
+        shown = await house.until(lambda shown: _all(shown, "unknown", 1))
+        add_sums(fleet, add_plans(fleet, 2), [f"home-{one}" for one in range(12)], 2)
+        await publish(house, told := announced(fleet))
+        shown = await house.until(lambda shown: "unknown" not in shown.states.values())
+        sums = (told[SUM] or {})["sums"]
+        assert float(shown.states[gas]) == sums["volume_m3"]
+        assert shown.attributes[gas].items() >= {"device_class": "gas", **sums}.items()
         assert shown.faults == []
 
 
