@@ -45,7 +45,7 @@ def parse_config(text: str, file: str) -> AggregatorConfig:
     """Return the configuration in `text`; raises ConfigError naming `file`, key and expected."""
     try:
         table = tomllib.loads(text, parse_float=Decimal)
-    except tomllib.TOMLDecodeError as exc:
+    except (ValueError, ArithmeticError, RecursionError) as exc:  # endless numbers, deep nesting
         raise ConfigError(file, "syntax", f"expected TOML ({exc})") from exc
     try:
         return read_table(AggregatorConfig, table, faults)
@@ -82,6 +82,8 @@ def _read_secret(name: str | None, key: str, file: str) -> str | None:
     path = secret_file(name, key, file)
     try:
         return path.read_text().strip()
+    except UnicodeDecodeError as exc:
+        raise ConfigError(file, key, f"expected UTF-8 text in {path}") from exc
     except OSError as exc:
         raise _unreadable(exc, key, file) from exc
 

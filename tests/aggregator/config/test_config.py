@@ -73,6 +73,8 @@ def test_a_short_file_gets_the_documented_defaults() -> None:
         ('fleet = "demo"', 'fleet = "De mo"', "fleet", "1 to 63 of a-z"),
         ('fleet = "demo"', "fleet = 3", "fleet", "`str`, got `int`"),
         ('fleet = "demo"', 'fleet = "demo', "syntax", "TOML"),
+        ("epsilon = 1.5", "epsilon = " + "[" * 50_000, "syntax", "TOML"),
+        ("epsilon = 1.5", "epsilon = 1e" + "9" * 50, "syntax", "TOML"),
         ("ceiling = 20000", "ceiling = 0", "streams[0].ceiling", "more than low"),
         ("ceiling = 20000", "ceiling = 20000.0", "streams[0].ceiling", "`int`"),
         ("ceiling = 20000", "ceiling = 500", "streams[0].survey_size", "ceiling - low + 1"),
@@ -272,6 +274,9 @@ def test_a_password_file_must_be_private(tmp_path: Path) -> None:
     assert "horse" not in str(caught.value)
     secret.chmod(0o600)
     assert read_password(table, "f") == "correct horse"
+    secret.write_bytes(b"\xff")
+    with pytest.raises(ConfigError, match=r"broker.password_file.*UTF-8"):
+        read_password(table, "f")
     secret.unlink()
     with pytest.raises(ConfigError, match="readable"):
         read_password(table, "f")
