@@ -134,7 +134,8 @@ def test_without_matplotlib_the_extra_is_named(
             ("slots_a_day: expected a whole number from 1 to 86,400", f"--slots-a-day {slots}")
             for slots in (0, -1, 86_401)
         ),
-        ("expected", "--window 8", "--window x/97", "--window 8/x", "--window 8/", "--homes 1,x"),
+        ("expected 1 to 20 whole numbers", "--homes 1,x", "--homes " + ",".join("1" * 21)),
+        ("expected", "--window 8", "--window x/97", "--window 8/x", "--window 8/"),
     ),
 )
 def test_wrong_input_is_named_with_what_it_may_be(
