@@ -6,7 +6,7 @@ import signal
 import socket
 import subprocess
 import time
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -122,9 +122,10 @@ class RealBroker:
 
     def _end(self, number: int) -> None:
         process, self._process = self._process, None
-        if process is not None:
-            process.send_signal(number)
-            process.wait(START_S)
+        while process is not None and process.poll() is None:
+            process.send_signal(number)  # again: one that comes while it starts is lost to it
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(1)
 
     def _listens(self) -> bool:
         with socket.socket() as sock:
