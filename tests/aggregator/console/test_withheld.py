@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.ipc
@@ -63,7 +64,8 @@ def rows_of(form: str, body: bytes) -> list[dict[str, Any]]:
 def test_AGG_13_withheld_is_marked_in_every_form_of_an_answer(
     few: Fleet, name: str, given: tuple[tuple[str, str], ...]
 ) -> None:
-    reply = Desk(str(few.file)).ask(name, given)
+    with closing(Desk(str(few.file))) as desk:
+        reply = desk.ask(name, given)
     view = json.loads(reply.out)
     told = [row for key in QUESTIONS[name].rows for row in _listed(at(view, key))]
     forms = {"json": told}
@@ -86,7 +88,8 @@ def test_AGG_13_withheld_is_marked_in_what_is_announced(few: Fleet) -> None:
 
 def test_AGG_13_metrics_have_no_figure(few: Fleet) -> None:
     """They count devices and reports; what values say is in none, withheld or not."""
-    summary = Desk(str(few.file)).make("summary", ())
+    with closing(Desk(str(few.file))) as desk:
+        summary = desk.make("summary", ())
     assert not FIGURES & {*json.loads(summary.out)}
 
 
