@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 
 from aggregator.answers import promises
+from aggregator.answers.fleet.check_view import AskedSums, asked_sums, asked_text
 from aggregator.answers.lookup import newest_plan
 from aggregator.answers.parts import AnswerPart, Span
 from aggregator.answers.plan_view import EpsilonStep, epsilon_steps, epsilon_texts
 from aggregator.answers.promises import attacker
+from aggregator.answers.units import VOLUMES
 from aggregator.config import AggregatorConfig, StreamTable
 from aggregator.counting.retention import DAY_S
 from aggregator.plans.epsilons import epsilon_changes
@@ -18,8 +20,9 @@ from edge_ldp.version import __version__
 class DossierStream(AnswerPart, frozen=True, kw_only=True):
     """A stream.
 
-    stream, unit, low, ceiling, slot_seconds, asked (ε as written), epsilon over time,
-    epsilon_changes[] (as of `plan show`), plan in force, or null.
+    stream, unit, low, ceiling, slot_seconds, home_sums (as of `check`), asked (ε as written),
+    epsilon over time, epsilon_changes[] (as of `plan show`), plan in force, or null; epsilon and
+    plan are null of gas, of which homes give sums alone.
     """
 
     stream: str
@@ -27,8 +30,9 @@ class DossierStream(AnswerPart, frozen=True, kw_only=True):
     low: int
     ceiling: int
     slot_seconds: Span
+    home_sums: AskedSums | None
     asked: str
-    epsilon: promises.EpsilonOverTime
+    epsilon: promises.EpsilonOverTime | None
     epsilon_changes: list[EpsilonStep]
     plan: promises.PlanPromise | None
 
@@ -148,21 +152,28 @@ def dossier_answer(reader: Reader, config: AggregatorConfig) -> DossierAnswer:
         ),
         curated=len({row.device for row in reader.released_chunks()}),
         summed=sum(row.devices for row in reader.report_sums() if row.stream >= FIRST_SUMS_KEY),
-        attacker=attacker(config.streams),
+        attacker=attacker(one for one in config.streams if not _is_summed_alone(one)),
     )
 
 
 def _stream(stream: StreamTable, rows: Sequence[PlanRow]) -> DossierStream:
     plans = {row.epoch: stored_plan(row) for row in rows if row.stream == stream.id}
-    newest = newest_plan(rows, stream)
+    is_alone = _is_summed_alone(stream)
+    newest = None if is_alone else newest_plan(rows, stream)
     return DossierStream.of(
         stream,
         stream=stream.name,
+        home_sums=asked_sums(stream),
         asked=str(stream.epsilon),
-        epsilon=promises.epsilon_over_time(stream),
+        epsilon=None if is_alone else promises.epsilon_over_time(stream),
         epsilon_changes=epsilon_steps(epsilon_changes(plans)),
         plan=None if newest is None else promises.plan_promise(plans[newest.epoch], newest.payload),
     )
+
+
+def _is_summed_alone(stream: StreamTable) -> bool:
+    """Say whether no device that this fleet invites reports single values of a stream: of gas."""
+    return stream.home_sums is not None and stream.unit in VOLUMES
 
 
 def dossier_text(view: DossierAnswer) -> str:
@@ -193,7 +204,12 @@ def dossier_parts(view: DossierAnswer) -> list[tuple[str, list[str]]]:
 def _data(view: DossierAnswer) -> list[str]:
     values = [
         f"{one.stream}: one value every {one.slot_seconds:,} s, {one.low:,} to"
-        f" {one.ceiling:,} {one.unit}, randomised on the device before it is stored or sent."
+        f" {one.ceiling:,} {one.unit}, "
+        + (
+            "summed on the device and given noise there before a sum is stored or sent."
+            if one.epsilon is None
+            else "randomised on the device before it is stored or sent."
+        )
         for one in view.streams
     ]
     others = (
@@ -214,7 +230,8 @@ def _nist(view: DossierAnswer) -> list[str]:
     """Return an answer to what each part asks; what another heading says is not said again."""
     plans = [one.plan for one in view.streams if one.plan is not None]
     known = {
-        "asked": ", ".join(f"{one.stream} {one.asked}" for one in view.streams),
+        "asked": ", ".join(f"{one.stream} {one.asked}" for one in view.streams if one.epsilon)
+        or "of no report",
         "made": ", ".join(sorted({name for one in plans for name in one.mechanisms})) or "none yet",
     }
     told = [f"{asked}? {answer.format(**known)}" for asked, answer in NIST.items()]
@@ -223,6 +240,9 @@ def _nist(view: DossierAnswer) -> list[str]:
 
 def _stream_sentences(one: DossierStream) -> list[str]:
     name, epsilon, plan = one.stream, one.epsilon, one.plan
+    asked = f"{name}: {asked_text(one.home_sums)}; each home's owner decides."
+    if epsilon is None:
+        return [asked, f"{name}: no device that is invited reports a single value of it."]
     window = epsilon.default_window
     over_time = (
         f"{name}: ε {one.asked} a report. With the window that ships ({window.reports}"
@@ -232,7 +252,7 @@ def _stream_sentences(one: DossierStream) -> list[str]:
     )
     changed = [f"{name}: {text}." for text in epsilon_texts(one.epsilon_changes)]
     if plan is None:
-        return [over_time, f"{name}: no plan was issued yet, so no device reports."]
+        return [over_time, asked, f"{name}: no plan was issued yet, so no device reports."]
     verdict = "every claim of its certificate holds" if plan.holds else "its certificate FAILS"
     proved = (
         f"{name}: plan {plan.epoch} in force; {verdict}, proved anew for this page: no code is"
@@ -245,7 +265,7 @@ def _stream_sentences(one: DossierStream) -> list[str]:
     )
     moved = f"{plan.shift_per_percent:,.1f} {one.unit}"
     lies = f"{name}: each per cent of lying devices moves a mean by at most {moved}."
-    return [over_time, *changed, proved, guess, lies]
+    return [over_time, asked, *changed, proved, guess, lies]
 
 
 def _retention(kept: KeptFor) -> list[str]:
@@ -281,12 +301,15 @@ def _access(access: AccessRules) -> list[str]:
 
 
 def _weak(view: DossierAnswer) -> list[str]:
-    a_year = max(one.epsilon.year for one in view.streams)
+    a_year = max((one.epsilon.year for one in view.streams if one.epsilon), default=0)
     habit = (
-        "ε protects a value, not a habit: what is the same in every slot shows in the mean of"
-        f" many reports. The total of a year, {a_year:,.0f} with the window that ships, promises"
-        " nothing."
+        "ε protects a value, not a habit: what is the same in every slot shows in the mean of many"
+        " reports, or of sums."
     )
+    if a_year:
+        habit += (
+            f" The total of a year, {a_year:,.0f} with the window that ships, promises nothing."
+        )
     policy = (
         "What an owner's policy allows is known to his device, not to the aggregator: a device"
         " refuses a plan that asks for more."

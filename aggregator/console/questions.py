@@ -31,7 +31,7 @@ FORMATS = {
     "arrow": "application/vnd.apache.arrow.stream",
     "parquet": "application/vnd.apache.parquet",
 }
-API_VERSION = "1.7"  # the second number rises with what is added; what goes is another /api/v2
+API_VERSION = "1.8"  # the second number rises with what is added; what goes is another /api/v2
 REF = "#/components/schemas/{name}"
 MOST_VALUES = 50  # of one parameter that may be repeated
 

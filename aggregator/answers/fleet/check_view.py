@@ -116,13 +116,20 @@ def check_text(view: CheckAnswer) -> str:
             f"{'stream':<12}{stream.name} (id {stream.id}): {values}",
             f"{'':<12}θ {stream.theta}, {stream.mechanism} reports; {noise}",
             f"{'':<12}{share}, for {asked}",
-            f"{'':<12}{_asked_text(stream.home_sums)}",
+            f"{'':<12}{asked_text(stream.home_sums)}",
         ]
     lines += [f"warning: {told}" for told in view.warnings]
     return "\n".join(lines) + "\n"
 
 
-def _asked_text(sums: AskedSums | None) -> str:
+def asked_sums(stream: StreamTable) -> AskedSums | None:
+    """Return what invitations ask homes for of a stream, besides reports or instead of them."""
+    asked = stream.home_sums
+    return None if asked is None else AskedSums.of(asked, share=str(asked.share))
+
+
+def asked_text(sums: AskedSums | None) -> str:
+    """Return the same in words."""
     if sums is None:
         return "homes are asked for no sums; those that send some are counted"
     days = "1 day" if sums.days == 1 else f"{sums.days} days"
@@ -133,12 +140,11 @@ def _asked_text(sums: AskedSums | None) -> str:
 
 
 def _stream(stream: StreamTable) -> CheckedStream:
-    asked = stream.home_sums
     return CheckedStream.of(
         stream,
         values=[stream.low, stream.ceiling],
         epsilon=str(stream.epsilon),
         noise_at_ceiling=round(stream.sums(stream.ceiling).worst_variance ** 0.5),
         survey_share=None if stream.survey_share is None else float(stream.survey_share),
-        home_sums=None if asked is None else AskedSums.of(asked, share=str(asked.share)),
+        home_sums=asked_sums(stream),
     )

@@ -82,6 +82,7 @@ def test_its_numbers_are_those_of_the_plans_integers(tmp_path: Path) -> None:
         "low": 0,
         "ceiling": 5000,
         "slot_seconds": 900,
+        "home_sums": None,
         "asked": "1",
         "epsilon": {
             "report": 1,
@@ -205,6 +206,30 @@ def test_what_is_configured_stands_in_it(tmp_path: Path) -> None:
         *("again for 2.5 days", "fewer than 7 devices", "0 devices"),
     ):
         assert shown in text
+
+
+def test_gas_of_which_homes_give_sums_alone_is_promised_no_report(tmp_path: Path) -> None:
+    fleet = make_fleet(tmp_path, units="W dm3")
+    text = fleet.file.read_text()
+    fleet.file.write_text(text.replace('"dm3"', '"dm3"\nhome_sums = { share = 0.125, days = 7 }'))
+    (_, printed), (_, text) = fleet.ask(
+        ["dossier", "-c", str(fleet.file), "--json"], ["dossier", "-c", str(fleet.file)]
+    )
+    view = json.loads(printed)
+    power, gas = view["streams"]
+    assert (gas["epsilon"], gas["plan"]) == (None, None)
+    assert (gas["home_sums"]["days"], gas["home_sums"]["share"]) == (7, "0.125")
+    assert power["epsilon"]["report"] == 1
+    assert "power1" not in view["attacker"]["unlike"]
+    told = [line for line in text.splitlines() if line.startswith("- power1: ")]
+    assert len(told) == 3
+    assert "summed on the device and given noise there before a sum is stored" in told[0]
+    assert "asked for their sums of 7 days, at 0.125 of a window's ε; each home's owner" in told[1]
+    assert told[2].endswith("no device that is invited reports a single value of it.")
+    alone = deepcopy(view) | {"streams": [gas]}
+    text = dossier_text(convert(alone, DossierAnswer))
+    assert "The total of a year" not in text
+    assert "of no report" in text
 
 
 @pytest.mark.parametrize(

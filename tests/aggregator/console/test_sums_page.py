@@ -99,6 +99,7 @@ def test_gas_by_the_hour_is_told_in_cubic_metres_and_as_sums_alone(
     made = make_fleet(tmp_path, units="W dm3")
     unit = 'unit = "dm3"\n'
     own = unit + "slot_seconds = 3600\nbucket_slots = 1\n"
+    own += "home_sums = { share = 0.125, days = 7 }\n"
     made.file.write_text(made.file.read_text().replace(unit, own))
     fleet = Fleet(made.file, load_config(made.file))
     plan = add_plans(fleet, 2)
@@ -126,6 +127,11 @@ def test_gas_by_the_hour_is_told_in_cubic_metres_and_as_sums_alone(
         names = ("mean", "volume_m3", "full_m3")
         for row, cells in zip(every, lines.evaluate_all(CELLS_SHOWN), strict=True):
             assert [float(one) for one, _ in cells[1:4]] == [row[name] for name in names]
+        page.goto("/privacy")
+        told = page.get_by_role("region", name="power1")
+        expect(told).to_contain_text("Homes are asked for their sums of 7 days, at 0.125 of a wind")
+        expect(told).to_contain_text("No device that is invited reports a single value of it.")
+        expect(told.get_by_role("table")).to_have_count(0)
         page.goto("/plans?stream=power1")
         page.get_by_role("button", name="Forecast").click()
         said = page.locator("#forecast-said")
