@@ -39,7 +39,7 @@ BELONGS = {  # modules: tests that must notice a change, after those named as th
     "agent/claims/*.py": "tests/agent/claims tests/agent/state/test_device_batches.py"
     " tests/agent/commands/test_ledger_view.py tests/agent/link/test_uplink.py",
     "agent/meters/obis/dsmr.py": "tests/agent/meters/test_every_meter.py"
-    " tests/agent/meters/test_dsmr_framer.py",
+    " tests/agent/meters/test_dsmr_framer.py tests/agent/meters/test_channels.py",
     "agent/meters/obis/sml.py": "",
     "agent/state/journal*.py": "tests/agent/state/test_journal.py"
     " tests/agent/state/test_journal_schema.py tests/agent/state/test_power_cut.py"

@@ -30,6 +30,10 @@ def test_an_empty_telegram_ends_where_it_ends_and_is_refused() -> None:
     assert reasons(P1Meter().feed(b"/!\r\n" + capture(SHORT))) == ["crc", ""]
 
 
+def test_a_line_that_broke_off_after_its_end_takes_no_telegram_with_it() -> None:
+    assert reasons(P1Meter().feed(b"/ABC5!1234" + capture(SHORT))) == ["cut", ""]
+
+
 def test_silence_tells_of_noise_that_no_telegram_followed() -> None:
     framer = P1Framer()
     assert framer.feed(b"garbage") == []

@@ -15,6 +15,7 @@ import pytest
 from agent.claims.batches import Key, pack
 from agent.claims.elapsed import Elapsed
 from agent.claims.pipeline import Claim, Report
+from agent.claims.rollback import Told
 from agent.curator.journal import CuratorJournal
 from agent.curator.outbox import ReleasedValue, SeriesRow
 from agent.errors import StorageError
@@ -84,6 +85,14 @@ def journal(tmp_path: Path) -> Journal:
 
 
 # one commit
+
+
+def test_of_a_stream_one_series_that_is_not_its_own_is_noted(journal: Journal) -> None:
+    commit_claim(journal, fresh_ledger())
+    own, strange, other = Told(1, SERIES, 9), Told(1, SERIES + 1, 3), Told(1, SERIES + 2, 4)
+    for each in (own, strange, other):
+        journal.suspect([each], [], None, None)
+    assert journal.told() == [own, other]
 
 
 def test_batches_are_told_oldest_first_whatever_their_stream(journal: Journal) -> None:
