@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from aggregator.answers import promises
-from aggregator.answers.fleet.check_view import AskedSums, asked_sums, asked_text
+from aggregator.answers.fleet.check_view import AskedSums, asked_sums, home_sums_text
 from aggregator.answers.lookup import newest_plan
 from aggregator.answers.parts import AnswerPart, Span
 from aggregator.answers.plan_view import EpsilonStep, epsilon_steps, epsilon_texts
@@ -240,7 +240,7 @@ def _nist(view: DossierAnswer) -> list[str]:
 
 def _stream_sentences(one: DossierStream) -> list[str]:
     name, epsilon, plan = one.stream, one.epsilon, one.plan
-    asked = f"{name}: {asked_text(one.home_sums)}; each home's owner decides."
+    asked = f"{name}: {home_sums_text(one.home_sums)}; each home's owner decides."
     if epsilon is None:
         return [asked, f"{name}: no device that is invited reports a single value of it."]
     window = epsilon.default_window

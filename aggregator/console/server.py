@@ -35,7 +35,7 @@ from starlette.types import ASGIApp
 
 from aggregator.answers.dossier import DossierAnswer, dossier_parts
 from aggregator.answers.fleet.alarms import STEP_S, Lately, alarms, worst_first
-from aggregator.answers.fleet.check_view import asked_text
+from aggregator.answers.fleet.check_view import home_sums_text
 from aggregator.answers.fleet.status_answer import FleetSummary
 from aggregator.answers.fleet.status_text import beat_ages
 from aggregator.answers.units import age_text, clock_text
@@ -91,7 +91,9 @@ class Console:
             lstrip_blocks=True,
         )
         self._pages.filters.update(age=age_text, ages=beat_ages, time=_time)
-        self._pages.filters.update(number=_number, sentence=_sentence, sh=quote, asked=asked_text)
+        self._pages.filters.update(
+            number=_number, sentence=_sentence, sh=quote, home_sums=home_sums_text
+        )
         signs_on = self._sign_on is not None
         told = {"config": quote(file), "has_tokens": self._has_tokens, "signs_on": signs_on}
         price, _, currency = (table.price or "").partition(" ")

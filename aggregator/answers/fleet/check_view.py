@@ -116,7 +116,7 @@ def check_text(view: CheckAnswer) -> str:
             f"{'stream':<12}{stream.name} (id {stream.id}): {values}",
             f"{'':<12}θ {stream.theta}, {stream.mechanism} reports; {noise}",
             f"{'':<12}{share}, for {asked}",
-            f"{'':<12}{asked_text(stream.home_sums)}",
+            f"{'':<12}{home_sums_text(stream.home_sums)}",
         ]
     lines += [f"warning: {told}" for told in view.warnings]
     return "\n".join(lines) + "\n"
@@ -128,7 +128,7 @@ def asked_sums(stream: StreamTable) -> AskedSums | None:
     return None if asked is None else AskedSums.of(asked, share=str(asked.share))
 
 
-def asked_text(sums: AskedSums | None) -> str:
+def home_sums_text(sums: AskedSums | None) -> str:
     """Return the same in words."""
     if sums is None:
         return "homes are asked for no sums; those that send some are counted"
