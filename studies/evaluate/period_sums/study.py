@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 DAYS, SLOTS_A_DAY, SLOT_S = 28, 96, 900
 WINDOW, EPSILON = 97, 8
 SEEDS, QUICK_SEEDS = 4_000, 200
-DRAWN = 400
 HOMES = (30, 100, 400)
 SHIPPED = 6  # ε of the daily sums that invitations ask for; 2 reports have the rest
 _Z = 1.959963984540054
@@ -146,25 +145,14 @@ def summed(values: Values, asked: Asked, homes: int) -> tuple[Ints, Ints]:
 
 @lru_cache(maxsize=1)
 def drawn(scale: int, shape: tuple[int, int, int, int]) -> Ints:
-    """Return noise of seeds × homes × periods × the cells of a block, by the device's sampler.
-
-    What is drawn for DRAWN seeds is dealt out anew, in a random order, for as many more; no seed
-    has a noise twice. Any two seeds then share one in DRAWN, so that of 4,000 the coverage's own
-    error is 0.7 % larger than of 4,000 that share none; the mean error is as known as of DRAWN.
-    """
+    """Return noise of seeds × homes × periods × the cells of a block, by the device's sampler."""
     seeds, homes, periods, block = shape
-    draw, many = system_draw(), min(seeds, DRAWN) * homes * periods
+    draw, many = system_draw(), seeds * homes * periods
     if block == 1:
         each = (integer_laplace(scale, draw) for _ in range(many))
     else:
         each = (one for _ in range(many) for one in block_laplace(scale, block, draw))
-    pool = np.fromiter(each, np.int64, many * block).reshape(many, block)
-    if seeds <= DRAWN:
-        return pool.reshape(shape)
-    rng, dealt = np.random.default_rng(), np.empty((-(-seeds // DRAWN), many, block), np.int64)
-    for deal in dealt:
-        deal[:] = rng.permutation(pool)
-    return dealt.reshape(-1, homes, periods, block)[:seeds]
+    return np.fromiter(each, np.int64, many * block).reshape(shape)
 
 
 def _answers(true: Ints, noise: Ints, scale: int, block: int) -> tuple[Floats, Floats]:
@@ -208,7 +196,7 @@ def _panels() -> tuple[Panel, ...]:
 STUDY = Study(
     name="period-sums",
     about="totals and parts of the day from homes' own sums: whether their 95 % intervals hold",
-    version=2,
+    version=3,
     data=("homes",),
     tasks=tasks,
     measure=measure,
