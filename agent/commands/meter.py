@@ -12,16 +12,14 @@ from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agent.config import load_config, parse_meter
 from agent.errors import ConfigError
 from agent.meters.port_names import host_of
 from agent.meters.protocols import PLUG_IN, PROTOCOLS
+from agent.meters.section import MeterTable
 from edge_ldp.arguments import epsilon_given, port_number, share_given, taken_as, whole_number
-
-if TYPE_CHECKING:
-    from agent.meters.section import MeterTable
 
 EXIT_OK = 0
 EXIT_USAGE = 2
@@ -266,7 +264,7 @@ def _run(work: Coroutine[Any, Any, int], interrupted: Callable[[], int]) -> int:
         return interrupted()
 
 
-def _meter_to_read(args: argparse.Namespace) -> "MeterTable":
+def _meter_to_read(args: argparse.Namespace) -> MeterTable:
     """Return the meter of --port and its options, or the one that a configuration names."""
     if args.config is None:
         return _meter(args)
@@ -278,13 +276,13 @@ def _meter_to_read(args: argparse.Namespace) -> "MeterTable":
     return named[0]
 
 
-def _meter(args: argparse.Namespace) -> "MeterTable":
+def _meter(args: argparse.Namespace) -> MeterTable:
     given = {"port": args.port, "protocol": args.protocol, "baud": args.baud, "crc": args.crc}
     lines = [f"{key} = {json.dumps(value)}" for key, value in given.items() if value is not None]
     return parse_meter("\n".join([*lines, *args.set]), "--set")
 
 
-def _meter_of(port: str, access: Sequence[str]) -> "MeterTable":
+def _meter_of(port: str, access: Sequence[str]) -> MeterTable:
     return parse_meter("\n".join([f"port = {json.dumps(port)}", *access]), "--port")
 
 

@@ -142,7 +142,7 @@ def _is_shielded(path: Path, directory: str | None) -> bool:
     return directory is not None and path.parent == Path(directory)
 
 
-def keyring_of(config: "AgentConfig", file: str) -> "Keyring | None":
+def keyring_of(config: AgentConfig, file: str) -> Keyring | None:
     """Return the ring, or None when no key is named: then plans are taken unsigned.
 
     Raises ConfigError when keys are named and nothing here can check a signature.

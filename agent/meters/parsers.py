@@ -1,35 +1,32 @@
 """The parser for a [meter] table. Its module is imported now: the others cost no memory."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from agent.meters.port_names import source_of
-
-if TYPE_CHECKING:
-    from agent.meters.reading import Asker, Meter
-    from agent.meters.section import MeterTable
+from agent.meters.reading import Asker, Meter
+from agent.meters.section import MeterTable
 
 
-def p1_meter(table: "MeterTable", *, beside: bool = False) -> "Meter":
+def p1_meter(table: MeterTable, *, beside: bool = False) -> Meter:
     """Return the parser of a P1 port; `beside`: telling tariffs, phases and volts besides."""
     from agent.meters.obis.dsmr import P1Meter  # noqa: PLC0415 (memory: one protocol at a time)
 
     return P1Meter(crc=table.crc, meter_id=table.meter_id, beside=beside)
 
 
-def _sml(table: "MeterTable") -> "Meter":
+def _sml(table: MeterTable) -> Meter:
     from agent.meters.obis.sml import SmlMeter  # noqa: PLC0415 (same)
 
     return SmlMeter(meter_id=table.meter_id)
 
 
-def _linky(table: "MeterTable") -> "Meter":
+def _linky(table: MeterTable) -> Meter:
     from agent.meters.linky import LinkyMeter  # noqa: PLC0415 (same)
 
     return LinkyMeter(meter_id=table.meter_id)
 
 
-def _readout(table: "MeterTable") -> "Meter | Asker":
+def _readout(table: MeterTable) -> Meter | Asker:
     if table.mode == "request":
         from agent.meters.obis.readout_request import RequestMeter  # noqa: PLC0415 (same)
 
@@ -46,7 +43,7 @@ def _readout(table: "MeterTable") -> "Meter | Asker":
     return ReadoutMeter(meter_id=table.meter_id, bare_unit=table.bare_unit)
 
 
-def _lines(table: "MeterTable") -> "Meter":
+def _lines(table: MeterTable) -> Meter:
     from agent.meters import lines  # noqa: PLC0415 (same)
 
     return lines.LinesMeter(
@@ -55,7 +52,7 @@ def _lines(table: "MeterTable") -> "Meter":
     )
 
 
-def modbus_meter(table: "MeterTable", *, prove: bool = False) -> "Asker":
+def modbus_meter(table: MeterTable, *, prove: bool = False) -> Asker:
     """Return the parser of a Modbus meter; with `prove` it reads no other model than the table's.
 
     Raises ConfigError for a file of the owner's that is no model's table.
@@ -73,7 +70,7 @@ def modbus_meter(table: "MeterTable", *, prove: bool = False) -> "Asker":
     )
 
 
-PARSERS: "dict[str, Callable[[MeterTable], Meter | Asker]]" = {
+PARSERS: dict[str, Callable[[MeterTable], Meter | Asker]] = {
     "dsmr": p1_meter,
     "sml": _sml,
     "linky": _linky,

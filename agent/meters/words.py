@@ -4,12 +4,9 @@ No text names a value. Source: docs/faults.md, SER-28, SER-30, SER-34; docs/mete
 """
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from agent.meters.reading import Withheld
-
-if TYPE_CHECKING:
-    from agent.meters.section import MeterTable
+from agent.meters.section import MeterTable
 
 WITHHELD = {
     "direction": (
@@ -67,7 +64,7 @@ def misread_text(line: str, *, is_proved: bool) -> str:
     )
 
 
-def unanswered_text(table: "MeterTable") -> str:
+def unanswered_text(table: MeterTable) -> str:
     """Return what was asked in vain, and what to try; "" where a meter speaks by itself."""
     line = f"{table.line.baud} baud, {table.line.data_bits}{table.line.parity}1"
     if table.mode == "request":

@@ -5,17 +5,14 @@ A plug-in is an entry point of the group GROUP. Source: docs/meters.md; docs/fau
 
 import asyncio
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agent.errors import ConfigError
 from agent.meters.parsers import PARSERS, p1_meter
 from agent.meters.protocols import PLUG_IN
-from agent.meters.reading import Asker, Send, SetBaud
-
-if TYPE_CHECKING:
-    from agent.meters.reading import Discarded, Event, Meter, Telegram
-    from agent.meters.section import MeterTable
-    from agent.ports.port import Port
+from agent.meters.reading import Asker, Discarded, Event, Meter, Send, SetBaud, Telegram
+from agent.meters.section import MeterTable
+from agent.ports.port import Port
 
 GROUP = "edge_ldp.meters"
 LONGEST_WAIT_S = 0.5  # between two looks at the clock
@@ -23,7 +20,7 @@ ANSWERING_S = 3.0
 """A meter that is asked and sent bytes so short ago is amid its answer: a readout may take 40 s."""
 
 
-def make_meter(table: "MeterTable", *, beside: bool = False) -> "Meter | Asker":
+def make_meter(table: MeterTable, *, beside: bool = False) -> Meter | Asker:
     """Return a new parser, knowing nothing; raises ConfigError for a plug-in that is not there.
 
     `beside`: what is to be shown and never reported is told, too, where the protocol has it.
@@ -36,7 +33,7 @@ def make_meter(table: "MeterTable", *, beside: bool = False) -> "Meter | Asker":
     return made
 
 
-async def ask(port: "Port", meter: Asker) -> tuple[bytes | None, list["Telegram | Discarded"]]:
+async def ask(port: Port, meter: Asker) -> tuple[bytes | None, list[Telegram | Discarded]]:
     """Send what the meter is to be sent now and read once; return the bytes and what they gave.
 
     What the port does not take is not sent again: the meter's time-out deals with it.
@@ -51,9 +48,7 @@ async def ask(port: "Port", meter: Asker) -> tuple[bytes | None, list["Telegram 
     return data, found
 
 
-async def hear(
-    port: "Port", meter: "Meter | Asker"
-) -> tuple[bytes | None, list["Telegram | Discarded"]]:
+async def hear(port: Port, meter: Meter | Asker) -> tuple[bytes | None, list[Telegram | Discarded]]:
     """Read once, after asking where one asks; return the bytes and what they gave.
 
     Raises PortError when the port is gone.
@@ -65,13 +60,13 @@ async def hear(
 
 
 def is_answer(
-    meter: "Meter | Asker", data: bytes | None, events: "Sequence[Telegram | Discarded]"
+    meter: Meter | Asker, data: bytes | None, events: Sequence[Telegram | Discarded]
 ) -> bool:
     """Say whether bytes belong to the answer of a meter that is asked, as far as can be told."""
     return bool(data) and not events and isinstance(meter, Asker)
 
 
-def _sent(port: "Port", events: list["Event"]) -> list["Telegram | Discarded"]:
+def _sent(port: Port, events: list[Event]) -> list[Telegram | Discarded]:
     """Send what is to be sent; return the rest."""
     found: list[Telegram | Discarded] = []
     for event in events:

@@ -8,7 +8,6 @@ import argparse
 import asyncio
 import json
 import sys
-from typing import TYPE_CHECKING
 
 from agent.commands.commissioning import list_ports, read_meter, stable_path
 from agent.commands.setup.places import token_file, write_new
@@ -17,11 +16,9 @@ from agent.config import parse_meter
 from agent.errors import PortError
 from agent.meters.port_names import host_of, is_device
 from agent.meters.reading import UNITS
+from agent.meters.section import AccessTable
+from agent.ports.findings import Found, toml_lines
 from edge_ldp.extras import pip_install
-
-if TYPE_CHECKING:
-    from agent.meters.section import AccessTable
-    from agent.ports.findings import Found
 
 Lines = tuple[str, ...]
 LISTENED_S = 4.0
@@ -68,8 +65,6 @@ def _found_at(
         port, access = there
     if not (outcome := _probe(args, talk, port, access, wanted)):
         return None
-    from agent.ports.findings import toml_lines  # noqa: PLC0415 (memory: only where probed)
-
     talk.say(f"found: {outcome.text()}")
     lines = (*toml_lines(stable_path(port), outcome), *access)
     if outcome.keys["protocol"] == "lines" and "fields" not in outcome.keys:
@@ -135,7 +130,7 @@ def _at_address(
 
 def _probe(
     args: argparse.Namespace, talk: Talk, port: str, access: Lines, wanted: set[str]
-) -> "Found | None":
+) -> Found | None:
     from agent.ports.probe import probe  # noqa: PLC0415 (memory: the service never probes)
 
     table = _access(port, access)
@@ -147,7 +142,7 @@ def _probe(
     return outcome
 
 
-def _access(port: str, access: Lines) -> "AccessTable | None":
+def _access(port: str, access: Lines) -> AccessTable | None:
     return parse_meter("\n".join([f"port = {json.dumps(port)}", *access]), "--port").access
 
 
