@@ -3,7 +3,10 @@
 from abc import ABC, abstractmethod
 from typing import Generic, Protocol, TypeVar
 
-from agent.meters.reading import Discarded, Telegram
+from agent.meters.reading import Discarded, Reason, Telegram
+
+LIMIT_BYTES = 8192
+"""Longest frame by default. Real ones: P1 200 to 1,500 bytes, SML 200 to 700, TIC 150 to 2,000."""
 
 
 class MeterFrame(Protocol):
@@ -27,6 +30,15 @@ class MeterFramer(Protocol[F]):
         """Drop a half frame after an inter-byte timeout."""
 
 
+class DamagedError(Exception):
+    """Bytes that must not be believed; the meter that they came to makes them a Discarded."""
+
+    def __init__(self, reason: Reason, line: str = "") -> None:
+        super().__init__(reason)
+        self.reason: Reason = reason
+        self.line = line
+
+
 class LineNoise:
     """Bytes between frames: told whenever there are `limit_bytes` of them, and when they end."""
 
@@ -45,9 +57,30 @@ class LineNoise:
         return [Discarded(size, "noise")] if size else []
 
 
+class HoldingFramer:
+    """What a framer keeps between two calls: at most `limit_bytes` of an open frame, and noise."""
+
+    def __init__(self, limit_bytes: int = LIMIT_BYTES) -> None:
+        self._limit = limit_bytes
+        self._held = b""
+        self._noise = LineNoise(limit_bytes)
+
+    def silence(self) -> list[Discarded]:
+        """Drop a half frame: the line has been silent for longer than a frame pauses."""
+        half = [Discarded(len(self._held), "cut")] if self._held else []
+        self._held = b""
+        return half + self._noise.end()
+
+
 def beside_ends(junk: bytes) -> int:
     """Return how many of some bytes are more than the end of a line."""
     return len(junk) - junk.count(b"\r") - junk.count(b"\n")
+
+
+def shown_text(raw: bytes) -> str:
+    """Return printable ASCII without spaces around it, or "" for anything else."""
+    text = raw.decode("ascii") if raw.isascii() else ""
+    return text.strip() if text.isprintable() else ""
 
 
 def is_wanted_meter(meter_id: str | None, telegram: Telegram) -> bool:
@@ -77,11 +110,14 @@ class FramedMeter(ABC, Generic[F]):
         return self._framer.silence()
 
     @abstractmethod
-    def _parse(self, frame: F) -> Telegram | Discarded:
-        """Return the telegram in a frame, or why it is none."""
+    def _parse(self, frame: F) -> Telegram:
+        """Return the telegram in a frame; raises DamagedError where there is none."""
 
     def _read(self, frame: F) -> Telegram | Discarded:
-        found = self._parse(frame)
-        if isinstance(found, Telegram) and not is_wanted_meter(self._meter_id, found):
+        try:
+            found = self._parse(frame)
+        except DamagedError as damage:
+            return Discarded(frame.size, damage.reason, damage.line)
+        if not is_wanted_meter(self._meter_id, found):
             return Discarded(frame.size, "identity")
         return found

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from agent.meters.framed_meter import LineNoise
+from agent.meters.framed_meter import HoldingFramer
 from agent.meters.reading import SIGNED, Discarded, Reading, Reason, Telegram
 from agent.meters.scale import rounded, shifted
 
@@ -53,14 +53,12 @@ def field(place: str | int, quantity: str, unit: str, scale: Decimal | int = 1) 
     )
 
 
-class LinesMeter:
+class LinesMeter(HoldingFramer):
     """Framer and parser of one sensor: bytes in, telegrams and what was discarded out."""
 
     def __init__(self, fields: Sequence[Field], *, limit_bytes: int = LIMIT_BYTES) -> None:
+        super().__init__(limit_bytes)
         self._fields = tuple(fields)
-        self._limit = limit_bytes
-        self._held = b""  # an open line
-        self._noise = LineNoise(limit_bytes)
         self._in_line = False  # whether a line's beginning was seen
 
     def feed(self, data: bytes) -> list[Telegram | Discarded]:
@@ -80,10 +78,8 @@ class LinesMeter:
 
     def silence(self) -> list[Discarded]:
         """Drop a half line: the sensor has been silent for longer than a line pauses."""
-        half = [Discarded(len(self._held), "cut")] if self._held else []
-        self._held = b""
         self._in_line = True
-        return half + self._noise.end()
+        return super().silence()
 
     def _end(self, line: bytes, events: list[Telegram | Discarded]) -> None:
         if not self._in_line:

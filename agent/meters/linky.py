@@ -11,12 +11,9 @@ Standard: Enedis-NOI-CPT_54E (docs/adr/0013-meters.md). docs/faults.md, SER-01..
 import re
 from dataclasses import dataclass, field
 
-from agent.meters.framed_meter import FramedMeter, LineNoise, beside_ends
-from agent.meters.reading import Discarded, Reading, Reason, Telegram
+from agent.meters.framed_meter import DamagedError, FramedMeter, HoldingFramer, beside_ends
+from agent.meters.reading import Discarded, Reading, Telegram
 from agent.meters.told_time import SUMMER_S, WINTER_S, seconds
-
-LIMIT_BYTES = 8192
-"""Longest frame by default; real ones have 150 to 2,000 bytes."""
 
 _STX, _ETX = 2, 3
 _MARKS = re.compile(rb"[\x02\x03\x04]")  # start, end, interrupted
@@ -54,16 +51,11 @@ class TicFrame:
         return len(self.body) + 2
 
 
-class TicFramer:
+class TicFramer(HoldingFramer):
     """Cuts a byte stream into frames; any cut of the stream gives the same events.
 
-    Holds at most `limit_bytes` between two calls.
+    Holds an open frame from its STX on; CR and LF between frames are no noise.
     """
-
-    def __init__(self, limit_bytes: int = LIMIT_BYTES) -> None:
-        self._limit = limit_bytes
-        self._held = b""  # an open frame, from its STX on
-        self._noise = LineNoise(limit_bytes)  # CR and LF not counted
 
     def feed(self, data: bytes) -> list[TicFrame | Discarded]:
         """Take received bytes; return what they complete, oldest first."""
@@ -85,12 +77,6 @@ class TicFramer:
             at += size
         return events
 
-    def silence(self) -> list[Discarded]:
-        """Drop a half frame: the line has been silent for longer than a frame pauses."""
-        half = [Discarded(len(self._held), "cut")] if self._held else []
-        self._held = b""
-        return half + self._noise.end()
-
     def _frame(self, buffer: bytes, at: int, events: list[TicFrame | Discarded]) -> int:
         """Judge the frame at `at`; return its size, or 0 while it is open."""
         stop = min(len(buffer), at + self._limit)
@@ -110,62 +96,50 @@ class TicFramer:
 class LinkyMeter(FramedMeter[TicFrame]):
     """Framer and parser of one TIC output."""
 
-    def __init__(self, *, limit_bytes: int = LIMIT_BYTES, meter_id: str | None = None) -> None:
+    def __init__(self, *, meter_id: str | None = None) -> None:
         """Read telegrams of any meter, or only of `meter_id` (ADCO or ADSC)."""
-        super().__init__(TicFramer(limit_bytes), meter_id)
+        super().__init__(TicFramer(), meter_id)
 
-    def _parse(self, frame: TicFrame) -> Telegram | Discarded:
+    def _parse(self, frame: TicFrame) -> Telegram:
         return parse_tic(frame)
 
 
-def parse_tic(frame: TicFrame) -> Telegram | Discarded:
-    """Return the telegram in a frame, or why it is none: one bad group spoils it.
+def parse_tic(frame: TicFrame) -> Telegram:
+    """Return the telegram in a frame; raises DamagedError: one bad group spoils it.
 
     A time that cannot be read costs nothing but itself.
     """
-    try:
-        groups = _groups(frame.body)
-        sums: dict[str, int] = {}
-        for label, quantity in _QUANTITIES.items():
-            if label in groups:
-                sums[quantity] = sums.get(quantity, 0) + _number(label, groups[label])
-        names = [_identity(label, groups[label]) for label in _IDENTITIES if label in groups]
-    except _DamagedError as damage:
-        return Discarded(frame.size, damage.reason, damage.line)
+    groups = _groups(frame.body)
+    sums: dict[str, int] = {}
+    for label, quantity in _QUANTITIES.items():
+        if label in groups:
+            sums[quantity] = sums.get(quantity, 0) + _number(label, groups[label])
+    names = [_identity(label, groups[label]) for label in _IDENTITIES if label in groups]
     meter_id, time_s = "".join(names[:1]), _time_s(groups.get(_CLOCK, [b""])[0])
     return Telegram(meter_id, time_s, tuple(Reading(*found) for found in sums.items()))
-
-
-class _DamagedError(Exception):
-    """A frame that must not be believed; never leaves this module."""
-
-    def __init__(self, reason: Reason, line: str = "") -> None:
-        super().__init__(reason)
-        self.reason: Reason = reason
-        self.line = line
 
 
 def _groups(body: bytes) -> dict[str, list[bytes]]:
     """Return the fields after the label of each group that is read."""
     *lines, rest = body.split(b"\r")
     if rest or not lines:
-        raise _DamagedError("syntax")
+        raise DamagedError("syntax")
     found: dict[str, list[bytes]] = {}
     for line in lines:
         group, separator = line[1:-2], line[-2:-1]
         if line[:1] != b"\n" or separator not in (b" ", b"\t"):
-            raise _DamagedError("syntax")
+            raise DamagedError("syntax")
         if not _PRINTABLE.fullmatch(line, 1) or (separator == b" " and b"\t" in line):
-            raise _DamagedError("syntax")
+            raise DamagedError("syntax")
         summed = sum(group) + (9 if separator == b"\t" else 0)  # a last tab counts, a space not
         if line[-1] != (summed & 0x3F) + 0x20:
-            raise _DamagedError("crc")
+            raise DamagedError("crc")
         label, *fields = group.split(separator, 1 if separator == b" " else 2)
         name = label.decode("ascii")
         if not fields or len(label) > _LABEL_BYTES or (name in found and name in _READ):
-            raise _DamagedError("syntax")
+            raise DamagedError("syntax")
         if len(fields) > 1 and name != _CLOCK and not _TIME.fullmatch(fields[0]):
-            raise _DamagedError("value", name)
+            raise DamagedError("value", name)
         found[name] = fields
     return found
 
@@ -173,13 +147,13 @@ def _groups(body: bytes) -> dict[str, list[bytes]]:
 def _number(label: str, fields: list[bytes]) -> int:
     text = fields[0]
     if len(fields) != 1 or not text.isdigit() or len(text) > _MAX_DIGITS:
-        raise _DamagedError("value", label)
+        raise DamagedError("value", label)
     return int(text)
 
 
 def _identity(label: str, fields: list[bytes]) -> str:
     if len(fields) != 1 or not _IDENTITY.fullmatch(fields[0]):
-        raise _DamagedError("value", label)
+        raise DamagedError("value", label)
     return fields[0].decode("ascii")
 
 

@@ -7,6 +7,7 @@ docs/faults.md, SER-14, SER-22, SER-27, SER-33.
 
 from collections.abc import Generator
 
+from agent.meters.framed_meter import DamagedError
 from agent.meters.modbus.frames import EXCEPTION, LIMIT_BYTES, Frames
 from agent.meters.modbus.numbers import nano_of
 from agent.meters.modbus.table import KEYS, Block, MarkTable, ModelTable, blocks_of
@@ -20,7 +21,7 @@ ANSWER_MS = 1000
 MAX_BACKOFF_MS = 60_000
 
 Numbers = dict[str, int]
-_Round = Generator[Block, Numbers | None, Telegram | Discarded]
+_Round = Generator[Block, Numbers | None, Telegram]
 
 
 class ModbusMeter:
@@ -41,21 +42,16 @@ class ModbusMeter:
         self._frames = frames
         self._poll_ms = poll_ms
         self._prove = prove
-        self._wake_ms = 0
+        self.wake_ms = 0
         self._due_ms = 0  # of the next round
         self._round: _Round | None = None
         self._block: Block | None = None  # what was asked for
         self._held = b""
         self._failures = 0
 
-    @property
-    def wake_ms(self) -> int:
-        """When `tick` is to be called next at the latest."""
-        return self._wake_ms
-
     def tick(self, now_ms: int) -> list[Event]:
         """Begin a round when it is time; give up an answer that was waited for too long."""
-        if now_ms < self._wake_ms:
+        if now_ms < self.wake_ms:
             return []
         if self._block is not None:
             return [self._fail(self._verdict(self._block), now_ms)]
@@ -77,16 +73,21 @@ class ModbusMeter:
                 return []
         try:
             return [self._ask(self._round.send(_numbers(self._block, octets)), now_ms)]
-        except _ValueError as exc:
-            return [self._fail("value", now_ms, exc.line)]
+        except DamagedError as damage:
+            return [self._fail(damage.reason, now_ms, damage.line)]
         except StopIteration as over:
-            return [self._end(over.value, now_ms)]
+            self._rest(self._due_ms)
+            self._failures = 0
+            return [over.value]
 
     def _asking(self) -> _Round:
-        """Yield each block that is asked for; take its numbers, None where the meter refuses it."""
+        """Yield each block that is asked for; take its numbers, None where the meter refuses it.
+
+        Raises DamagedError where its answers make no telegram.
+        """
         model = self._model
         if self._prove and not (yield from self._holds(model.marks)):
-            return Discarded(0, "refused", "of the model's marks")
+            raise DamagedError("refused", "of the model's marks")
         is_one = bool(model.voltages) and (yield from self._is_one_phase(model.voltages))
         special = {one.shows for one in model.registers if one.when == "one"} if is_one else set()
         chosen = {
@@ -98,11 +99,11 @@ class ModbusMeter:
         for block in blocks_of(model.function, dict(chosen)):
             numbers = yield block
             if numbers is None:
-                return Discarded(0, "refused", f"0x{block.ask.first:04X}")
+                raise DamagedError("refused", f"0x{block.ask.first:04X}")
             found |= numbers
         for key, number in found.items():
             if number < 0 and key in (DRAWN_ENERGY, GIVEN_ENERGY):
-                return Discarded(0, "value", key)
+                raise DamagedError("value", key)
         read = electricity(found, found.__getitem__)
         return Telegram(str(self._frames.address), None, read.readings, read.withheld)
 
@@ -130,15 +131,8 @@ class ModbusMeter:
 
     def _ask(self, block: Block, now_ms: int) -> Send:
         self._block, self._held = block, b""
-        self._wake_ms = now_ms + ANSWER_MS
+        self.wake_ms = now_ms + ANSWER_MS
         return Send(self._frames.wrap(block.ask))
-
-    def _end(self, event: Telegram | Discarded, now_ms: int) -> Telegram | Discarded:
-        if isinstance(event, Discarded):
-            return self._fail(event.reason, now_ms, event.line)
-        self._rest(self._due_ms)
-        self._failures = 0
-        return event
 
     def _fail(self, reason: Reason, now_ms: int, line: str = "") -> Discarded:
         """Give up this round; wait twice as long after each failure, never in step with others."""
@@ -151,7 +145,7 @@ class ModbusMeter:
 
     def _rest(self, until_ms: int) -> None:
         self._round, self._block, self._held = None, None, b""
-        self._wake_ms = until_ms
+        self.wake_ms = until_ms
 
     def _verdict(self, block: Block) -> Reason:
         if not self._held:
@@ -159,16 +153,11 @@ class ModbusMeter:
         return "crc" if self._frames.is_damaged(self._held, block.ask.function) else "syntax"
 
 
-class _ValueError(Exception):
-    """A number that no register shows; never leaves this module."""
-
-    def __init__(self, line: str) -> None:
-        super().__init__(line)
-        self.line = line
-
-
 def _numbers(block: Block, octets: bytes | None) -> Numbers | None:
-    """Return a block's numbers in NANO parts by name; None where it was refused."""
+    """Return a block's numbers in NANO parts by name; None where it was refused.
+
+    Raises DamagedError for a number that no register shows.
+    """
     if octets is None:
         return None
     found: Numbers = {}
@@ -176,7 +165,7 @@ def _numbers(block: Block, octets: bytes | None) -> Numbers | None:
         end = block.places[at + 1].at if at + 1 < len(block.places) else len(octets)
         number = nano_of(octets[place.at : end], place.form, place.factor, place.words)
         if number is None:
-            raise _ValueError(place.name)
+            raise DamagedError("value", place.name)
         found[place.name] = number
     return found
 

@@ -16,7 +16,14 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from agent.meters.crc import crc16_arc
-from agent.meters.framed_meter import FramedMeter, LineNoise, beside_ends
+from agent.meters.framed_meter import (
+    LIMIT_BYTES,
+    DamagedError,
+    FramedMeter,
+    HoldingFramer,
+    beside_ends,
+    shown_text,
+)
 from agent.meters.obis.registers import (
     JUDGED,
     NET,
@@ -27,12 +34,9 @@ from agent.meters.obis.registers import (
     is_other_phase,
     is_profile,
 )
-from agent.meters.reading import Discarded, Reason, SubMeter, Telegram
+from agent.meters.reading import Discarded, SubMeter, Telegram
 from agent.meters.scale import NANO
 from agent.meters.told_time import seconds, stamp
-
-LIMIT_BYTES = 8192
-"""Longest telegram by default; real ones have 200 to 1,500 bytes."""
 
 CrcRule = Literal["required", "absent-allowed"]
 
@@ -72,16 +76,12 @@ class RawTelegram:
         return len(self.body) + len(self.tail) + 1
 
 
-class P1Framer:
+class P1Framer(HoldingFramer):
     """Cuts a byte stream into frames; any cut of the stream gives the same events.
 
-    Holds at most `limit_bytes`; returns at most two events for a received byte.
+    Holds an open frame from its "/" on; returns at most two events for a received byte. CR and LF
+    between frames are no noise.
     """
-
-    def __init__(self, limit_bytes: int = LIMIT_BYTES) -> None:
-        self._limit = limit_bytes
-        self._held = b""  # an open frame, from its "/" on
-        self._noise = LineNoise(limit_bytes)  # CR and LF not counted
 
     def feed(self, data: bytes) -> list[RawTelegram | Discarded]:
         """Take received bytes; return what they complete, oldest first."""
@@ -93,12 +93,6 @@ class P1Framer:
             events += self._noise.end()
             self._judge_piece(piece, is_last=at == len(pieces), events=events)
         return events
-
-    def silence(self) -> list[Discarded]:
-        """Drop a half frame: the line has been silent for longer than a telegram pauses."""
-        half = [Discarded(len(self._held), "cut")] if self._held else []
-        self._held = b""
-        return half + self._noise.end()
 
     def _judge_piece(
         self, piece: bytes, *, is_last: bool, events: list[RawTelegram | Discarded]
@@ -178,29 +172,24 @@ class P1Meter(FramedMeter[RawTelegram]):
         self._crc: CrcRule = crc
         self._beside = beside
 
-    def _parse(self, frame: RawTelegram) -> Telegram | Discarded:
+    def _parse(self, frame: RawTelegram) -> Telegram:
         return parse_telegram(frame, crc=self._crc, beside=self._beside)
 
 
-def parse_telegram(
-    frame: RawTelegram, *, crc: CrcRule, beside: bool = False
-) -> Telegram | Discarded:
-    """Return the telegram in a frame, or why it is none; `beside`: with what it tells besides.
+def parse_telegram(frame: RawTelegram, *, crc: CrcRule, beside: bool = False) -> Telegram:
+    """Return the telegram in a frame, `beside`: with what it tells besides; raises DamagedError.
 
     Units and decimals are judged by their form, never by their value, and only those of registers
     that are used. A time that cannot be read costs nothing but itself.
     """
-    try:
-        header, lines = _whole(frame, crc)
-        found, has_others = _found(lines)
-        shown = {key.removeprefix(_ELECTRICITY): text for key, text in found.items()}
+    header, lines = _whole(frame, crc)
+    found, has_others = _found(lines)
+    shown = {key.removeprefix(_ELECTRICITY): text for key, text in found.items()}
 
-        def value(key: str) -> int:
-            return _scaled(key, shown[key])
+    def value(key: str) -> int:
+        return _scaled(key, shown[key])
 
-        read = electricity(shown, value, Signs(unsigned=_UNSIGNED, has_others=has_others))
-    except _DamagedError as damage:
-        return Discarded(frame.size, damage.reason, damage.line)
+    read = electricity(shown, value, Signs(unsigned=_UNSIGNED, has_others=has_others))
     names = [name for key in _IDENTITIES if (name := _identity(found.get(key, b"")))]
     meter_id, *aliases = (*names, _shown(header))
     time_s = _time_s(found.get(_TIME, b""))
@@ -221,25 +210,16 @@ def _beside(lines: list[bytes]) -> tuple[SubMeter, ...]:
     return beside(lines)
 
 
-class _DamagedError(Exception):
-    """A telegram that must not be believed; never leaves this module."""
-
-    def __init__(self, reason: Reason, line: str = "") -> None:
-        super().__init__(reason)
-        self.reason: Reason = reason
-        self.line = line
-
-
 def _whole(frame: RawTelegram, crc: CrcRule) -> tuple[bytes, list[bytes]]:
     """Return header and lines of a telegram that its checksum proves, or that may lack one."""
     header, *lines = frame.body[1:].split(b"\r\n")
     if crc == "absent-allowed" and frame.tail == b"\r" and not _has_version(lines):
-        if not _text(header):  # no checksum proves that it is one
-            raise _DamagedError("syntax")
+        if not shown_text(header):  # no checksum proves that it is one
+            raise DamagedError("syntax")
     elif not _proves(frame.body, frame.tail):
-        raise _DamagedError("crc")
+        raise DamagedError("crc")
     if not lines or lines[-1] != b"!" or not header.strip():
-        raise _DamagedError("syntax", "header")
+        raise DamagedError("syntax", "header")
     return header, lines
 
 
@@ -272,7 +252,7 @@ def _found(lines: list[bytes]) -> tuple[dict[str, bytes], bool]:
         elif number in UNIT_OF and number not in JUDGED:
             continue
         elif of_now is None or key not in of_now:
-            raise _DamagedError("syntax", key)
+            raise DamagedError("syntax", key)
     return found, has_others
 
 
@@ -289,9 +269,9 @@ def _scaled(key: str, text: bytes) -> int:
         or not (part.isdigit() if point else True)
         or len(part) > decimals
     ):
-        raise _DamagedError("value", f"1-0:{key}")
+        raise DamagedError("value", f"1-0:{key}")
     if len(whole) > _MAX_DIGITS - decimals:
-        raise _DamagedError("width", f"1-0:{key}")
+        raise DamagedError("width", f"1-0:{key}")
     scaled = int(whole + part.ljust(decimals, b"0")) * NANO
     return -scaled if is_negative else scaled
 
@@ -317,19 +297,13 @@ def _identity(text: bytes) -> str:
     """Return an identifier, decoded where it is text in hexadecimal; "" where there is none."""
     printed = text.removesuffix(b")")
     try:
-        decoded = _text(unhexlify(printed))
+        decoded = shown_text(unhexlify(printed))
     except ValueError:
         decoded = ""
-    return decoded or _text(printed)
+    return decoded or shown_text(printed)
 
 
 def _shown(header: bytes) -> str:
     """Return a header; what is no printable ASCII in one that a checksum proves is `?`."""
     shown = bytes(byte if 0x20 <= byte < 0x7F else ord("?") for byte in header)  # noqa: PLR2004 (ASCII)
-    return _text(shown)
-
-
-def _text(raw: bytes) -> str:
-    """Return printable ASCII without spaces around it, or "" for anything else."""
-    text = raw.decode("ascii") if raw.isascii() else ""
-    return text.strip() if text.isprintable() else ""
+    return shown_text(shown)

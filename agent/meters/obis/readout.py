@@ -11,10 +11,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Literal
 
-from agent.meters.framed_meter import FramedMeter
+from agent.meters.framed_meter import DamagedError, FramedMeter, shown_text
 from agent.meters.obis import registers, status_word
-from agent.meters.obis.dsmr import LIMIT_BYTES, P1Framer, RawTelegram
-from agent.meters.reading import Discarded, Reason, Telegram
+from agent.meters.obis.dsmr import P1Framer, RawTelegram
+from agent.meters.reading import Telegram
 from agent.meters.scale import printed
 
 BareUnit = Literal["refuse", "Wh", "kWh"]
@@ -38,51 +38,33 @@ _STATUS_WORD = re.compile(rb"[0-9A-Fa-f]{4,16}")
 class ReadoutMeter(FramedMeter[RawTelegram]):
     """Framer and parser of one meter that pushes its readout."""
 
-    def __init__(
-        self,
-        *,
-        limit_bytes: int = LIMIT_BYTES,
-        meter_id: str | None = None,
-        bare_unit: BareUnit = "refuse",
-    ) -> None:
+    def __init__(self, *, meter_id: str | None = None, bare_unit: BareUnit = "refuse") -> None:
         """Read telegrams of any meter, or only of `meter_id` (as `Telegram.meter_id` gives it)."""
-        super().__init__(P1Framer(limit_bytes), meter_id)
+        super().__init__(P1Framer(), meter_id)
         self._bare_unit: BareUnit = bare_unit
 
-    def _parse(self, frame: RawTelegram) -> Telegram | Discarded:
+    def _parse(self, frame: RawTelegram) -> Telegram:
         if frame.tail != b"\r":
-            return Discarded(frame.size, "syntax")
-        return parse_readout(frame.body, frame.size, bare_unit=self._bare_unit)
+            raise DamagedError("syntax")
+        return parse_readout(frame.body, self._bare_unit)
 
 
-def parse_readout(body: bytes, size: int, *, bare_unit: BareUnit) -> Telegram | Discarded:
-    """Return the telegram from `/` to `!`, or why the `size` bytes it came in are none."""
-    try:
-        header, *lines = body[:-1].split(b"\r\n")
-        identity = _text(header[1:])
-        if not lines or not identity:
-            return Discarded(size, "syntax")
-        shown = _registers(lines)
+def parse_readout(body: bytes, bare_unit: BareUnit) -> Telegram:
+    """Return the telegram from `/` to `!`; raises DamagedError where there is none."""
+    header, *lines = body[:-1].split(b"\r\n")
+    identity = shown_text(header[1:])
+    if not lines or not identity:
+        raise DamagedError("syntax")
+    shown = _registers(lines)
 
-        def value(key: str) -> int:
-            return _scaled(key, shown[key], bare_unit)
+    def value(key: str) -> int:
+        return _scaled(key, shown[key], bare_unit)
 
-        found = registers.electricity(shown, value, _signs(shown))
-    except _DamagedError as damage:
-        return Discarded(size, damage.reason, damage.line)
-    names = [name for key in _IDENTITIES if (name := _text(shown.get(_ID + key, b"")))]
+    found = registers.electricity(shown, value, _signs(shown))
+    names = [name for key in _IDENTITIES if (name := shown_text(shown.get(_ID + key, b"")))]
     return Telegram(
         (*names, identity)[0], None, found.readings, found.withheld, (*names[1:], identity)
     )
-
-
-class _DamagedError(Exception):
-    """A readout that must not be believed; never leaves this module."""
-
-    def __init__(self, reason: Reason, line: str = "") -> None:
-        super().__init__(reason)
-        self.reason: Reason = reason
-        self.line = line
 
 
 def _registers(lines: list[bytes]) -> dict[str, bytes]:
@@ -109,7 +91,7 @@ def _registers(lines: list[bytes]) -> dict[str, bytes]:
             ):
                 continue
             if key in shown and key in registers.JUDGED and (of_now is None or key not in of_now):
-                raise _DamagedError("syntax", key)
+                raise DamagedError("syntax", key)
             shown.setdefault(key, value)
     return shown
 
@@ -121,7 +103,7 @@ def _sets(lines: list[bytes]) -> Iterator[tuple[bytes, bytes]]:
         while at < len(line):
             found = _SETS.match(line, at)
             if found is None:
-                raise _DamagedError("syntax")
+                raise DamagedError("syntax")
             yield found[1], found[2]
             at = found.end()
 
@@ -144,11 +126,5 @@ def _scaled(key: str, value: bytes, bare_unit: BareUnit) -> int:
     exponent = _EXPONENTS[unit].get(suffix.lower() if unit == "var" else suffix)
     scaled = None if exponent is None else printed(text, exponent, signed=unit != "Wh")
     if scaled is None:
-        raise _DamagedError("value", key)
+        raise DamagedError("value", key)
     return scaled
-
-
-def _text(raw: bytes) -> str:
-    """Return printable ASCII without spaces around it, or "" for anything else."""
-    text = raw.decode("ascii") if raw.isascii() else ""
-    return text.strip() if text.isprintable() else ""

@@ -11,7 +11,7 @@ from enum import Enum
 from functools import reduce
 from operator import xor
 
-from agent.meters.framed_meter import is_wanted_meter
+from agent.meters.framed_meter import DamagedError, is_wanted_meter
 from agent.meters.obis.readout import BareUnit, parse_readout
 from agent.meters.reading import Discarded, Event, Reason, Send, SetBaud
 
@@ -64,20 +64,15 @@ class RequestMeter:
         self._meter_id = meter_id
         self._bare_unit: BareUnit = bare_unit
         self._phase = _Phase.REST
-        self._wake_ms = 0
+        self.wake_ms = 0
         self._due_ms = 0
         self._held = b""
         self._identity = b""
         self._failures = 0
 
-    @property
-    def wake_ms(self) -> int:
-        """When `tick` is to be called next at the latest."""
-        return self._wake_ms
-
     def tick(self, now_ms: int) -> list[Event]:
         """Do what it is time for, or give up what was waited for too long."""
-        if now_ms < self._wake_ms:
+        if now_ms < self.wake_ms:
             return []
         if self._phase is _Phase.REST:
             self._due_ms = now_ms + self._poll_ms
@@ -88,7 +83,7 @@ class RequestMeter:
             speed = b"0" if self._keep_speed else self._identity[_SPEED_AT : _SPEED_AT + 1]
             return [Send(b"\x060" + speed + b"0\r\n")]
         if self._phase is _Phase.SWITCH:
-            self._phase, self._wake_ms = _Phase.TEXT, now_ms + _SILENT_MS
+            self._phase, self.wake_ms = _Phase.TEXT, now_ms + _SILENT_MS
             baud = _OFFERED[self._identity[_SPEED_AT]]
             return [] if self._keep_speed else [SetBaud(baud)]
         return [self._fail("cut" if self._held else "silence", now_ms)]
@@ -124,7 +119,7 @@ class RequestMeter:
     def _take_text(self, data: bytes, now_ms: int) -> list[Event]:
         self._held += data
         if self._phase is _Phase.TEXT:
-            self._wake_ms = now_ms + _SILENT_MS
+            self.wake_ms = now_ms + _SILENT_MS
         begin = self._held.find(_STX)
         end = self._held.find(_ETX, begin) if begin >= 0 else -1
         if end < 0 or end + 1 == len(self._held):
@@ -136,15 +131,16 @@ class RequestMeter:
         size, body = len(self._held), text[:-1].removesuffix(b"\r\n")
         if not body.endswith(b"!"):
             return [self._fail("syntax", now_ms)]
-        found = parse_readout(self._identity + b"\r\n" + body, size, bare_unit=self._bare_unit)
-        if isinstance(found, Discarded):
-            return [self._fail(found.reason, now_ms, found.line)]
+        try:
+            found = parse_readout(self._identity + b"\r\n" + body, self._bare_unit)
+        except DamagedError as damage:
+            return [self._fail(damage.reason, now_ms, damage.line)]
         self._failures = 0
         self._enter(_Phase.REST, max(self._due_ms, now_ms + _SILENT_MS))
         return [found if is_wanted_meter(self._meter_id, found) else Discarded(size, "identity")]
 
     def _enter(self, phase: _Phase, until_ms: int) -> None:
-        self._phase, self._held, self._wake_ms = phase, b"", until_ms
+        self._phase, self._held, self.wake_ms = phase, b"", until_ms
 
     def _fail(self, reason: Reason, now_ms: int, line: str = "") -> Discarded:
         """Give up this round; wait twice as long after each failure, never in step with others."""

@@ -7,7 +7,7 @@ Of an SML file only the list of values (GetList.Res) is looked at, and of that o
 
 from collections.abc import Callable
 
-from agent.meters.framed_meter import FramedMeter
+from agent.meters.framed_meter import LIMIT_BYTES, DamagedError, FramedMeter
 from agent.meters.obis import status_word
 from agent.meters.obis.registers import (
     JUDGED,
@@ -18,8 +18,8 @@ from agent.meters.obis.registers import (
     electricity,
     is_other_phase,
 )
-from agent.meters.obis.sml_transport import LIMIT_BYTES, SmlFrame, SmlFramer
-from agent.meters.reading import Discarded, Telegram
+from agent.meters.obis.sml_transport import SmlFrame, SmlFramer
+from agent.meters.reading import Telegram
 from agent.meters.scale import shifted
 
 _OCTETS, _SIGNED, _UNSIGNED, _LIST = 0, 5, 6, 7
@@ -47,35 +47,25 @@ class SmlMeter(FramedMeter[SmlFrame]):
         """Read telegrams of any meter, or only of `meter_id` (the server id in hexadecimal)."""
         super().__init__(SmlFramer(limit_bytes), meter_id)
 
-    def _parse(self, frame: SmlFrame) -> Telegram | Discarded:
+    def _parse(self, frame: SmlFrame) -> Telegram:
         return parse_sml(frame)
 
 
-def parse_sml(frame: SmlFrame) -> Telegram | Discarded:
-    """Return the telegram in a frame, or why it is none. Cost: about 0.1 ms."""
-    try:
-        server, time, listed = _value_list(_messages(frame.content()))
-        entries, time_s = _entries(listed), _time_s(time)
-        meter_id = _meter_id(server, entries)
-        signs = _signs(entries)
-        read = electricity(entries, _value(entries, server, signs), signs)
-    except _ShapeError:
-        return Discarded(frame.size, "syntax", "list of values")
-    except _ValueError as wrong:
-        return Discarded(frame.size, "value", wrong.register)
+def parse_sml(frame: SmlFrame) -> Telegram:
+    """Return the telegram in a frame; raises DamagedError. Cost: about 0.1 ms."""
+    server, time, listed = _value_list(_messages(frame.content()))
+    entries, time_s = _entries(listed), _time_s(time)
+    meter_id = _meter_id(server, entries)
+    signs = _signs(entries)
+    read = electricity(entries, _value(entries, server, signs), signs)
     return Telegram(meter_id.hex().upper(), time_s, read.readings, read.withheld)
 
 
-class _ShapeError(Exception):
-    """Bytes that are no SML; never leaves this module."""
+class _ShapeError(DamagedError):
+    """Bytes that are no SML."""
 
-
-class _ValueError(Exception):
-    """A number or unit that a register cannot have; never leaves this module."""
-
-    def __init__(self, register: str) -> None:
-        super().__init__(register)
-        self.register = register
+    def __init__(self) -> None:
+        super().__init__("syntax", "list of values")
 
 
 class _Leaf:
@@ -222,10 +212,10 @@ def _value(entries: dict[str, _Entry], server: bytes, signs: Signs) -> Callable[
 
 def _scaled(key: str, number: int | None, unit: int | None, exponent: int) -> int:
     if number is None or unit is None or _UNITS.get(unit) != UNIT_OF[key]:
-        raise _ValueError(key)
+        raise DamagedError("value", key)
     scaled = shifted(number, exponent)
     if scaled is None or (scaled < 0 and UNIT_OF[key] == "Wh"):
-        raise _ValueError(key)
+        raise DamagedError("value", key)
     return scaled
 
 

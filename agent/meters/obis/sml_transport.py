@@ -10,11 +10,8 @@ Standard: BSI TR-03109-1, LMN part B (docs/adr/0013-meters.md). docs/faults.md, 
 from dataclasses import dataclass, field
 
 from agent.meters.crc import crc16, crc16_table
-from agent.meters.framed_meter import LineNoise
+from agent.meters.framed_meter import LIMIT_BYTES, HoldingFramer
 from agent.meters.reading import Discarded
-
-LIMIT_BYTES = 8192
-"""Longest frame by default; real ones have 200 to 700 bytes."""
 
 _ESCAPE = b"\x1b" * 4
 _START = _ESCAPE + b"\x01" * 4
@@ -50,17 +47,15 @@ def crc16_x25(data: bytes) -> int:
     return crc16(data, _X25, 0xFFFF) ^ 0xFFFF
 
 
-class SmlFramer:
+class SmlFramer(HoldingFramer):
     """Cuts a byte stream into frames; any cut of the stream gives the same events.
 
-    Holds at most `limit_bytes` between two calls.
+    Holds an open frame, or what may become a start sequence.
     """
 
     def __init__(self, limit_bytes: int = LIMIT_BYTES) -> None:
-        self._limit = limit_bytes
-        self._held = b""  # an open frame, or what may become a start sequence
+        super().__init__(limit_bytes)
         self._scanned = 0  # bytes of the open frame that need no second look; 0: none is open
-        self._noise = LineNoise(limit_bytes)
 
     def feed(self, data: bytes) -> list[SmlFrame | Discarded]:
         """Take received bytes; return what they complete, oldest first."""
@@ -77,10 +72,10 @@ class SmlFramer:
 
     def silence(self) -> list[Discarded]:
         """Drop a half frame: the line has been silent for longer than a frame pauses."""
-        held, self._held = self._held, b""
         if self._scanned:
             self._scanned = 0
-            return [Discarded(len(held), "cut")]
+            return super().silence()
+        held, self._held = self._held, b""
         return self._noise.add(len(held)) + self._noise.end()
 
     def _open(self, buffer: bytes, at: int, events: list[SmlFrame | Discarded]) -> int:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from agent.meters.crc import crc16_arc
-from agent.meters.obis.dsmr import CrcRule, P1Meter, RawTelegram, parse_telegram
+from agent.meters.obis.dsmr import CrcRule, P1Meter
 from agent.meters.reading import Discarded, Telegram
 from tests.agent.meters.samples import SHORT, V4, V5, capture, only, parse, reasons, sealed, values
 from tests.tables import each
@@ -123,9 +123,8 @@ def test_a_header_with_an_odd_byte_is_taken_where_the_checksum_proves_it() -> No
 
 @pytest.mark.parametrize("body", [b"/!", b"/\r\n!", b"/\x07\r\n!", b"/ \r\n!", b"/TST5 1-0:1.7.0!"])
 def test_what_has_not_the_shape_of_a_telegram_is_refused(body: bytes) -> None:
-    assert parse_telegram(RawTelegram(body, b"\r"), crc="absent-allowed") == Discarded(
-        len(body) + 2, "syntax"
-    )
+    found = P1Meter(crc="absent-allowed").feed(body + b"\r\n")
+    assert found == [Discarded(len(body) + 2, "syntax")]
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,8 @@
 
 import pytest
 
-from agent.meters.obis.dsmr import LIMIT_BYTES, P1Framer, P1Meter, RawTelegram
+from agent.meters.framed_meter import LIMIT_BYTES
+from agent.meters.obis.dsmr import P1Framer, P1Meter, RawTelegram
 from agent.meters.reading import Discarded
 from tests.agent.meters.samples import SHORT, V5, capture, only, reasons
 

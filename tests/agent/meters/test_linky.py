@@ -134,7 +134,7 @@ def test_SER_30_a_time_that_cannot_be_read_costs_nothing_but_itself(text: str) -
     ],
 )
 def test_what_has_not_the_shape_of_groups_is_refused(body: bytes) -> None:
-    assert parse_tic(TicFrame(body)) == Discarded(len(body) + 2, "syntax")
+    assert LinkyMeter().feed(b"\x02" + body + b"\x03") == [Discarded(len(body) + 2, "syntax")]
 
 
 @pytest.mark.parametrize("whole", [HISTORIQUE, STANDARD])

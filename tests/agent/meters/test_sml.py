@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from agent.commands.commissioning import telegram_text
+from agent.meters.framed_meter import DamagedError
 from agent.meters.obis.sml import SmlMeter, parse_sml
 from agent.meters.obis.sml_transport import SmlFrame, SmlFramer, crc16_x25
 from agent.meters.obis.status_word import direction
@@ -313,14 +314,18 @@ def test_another_parser_reads_the_same_values() -> None:
         for frame in SmlFramer().feed(path.read_bytes()):
             if not isinstance(frame, SmlFrame) or "with_error" in path.name:
                 continue
-            ours = parse_sml(frame)
             reader = smllib.SmlStreamReader()
             reader.add(frame.raw)
-            if not isinstance(ours, Telegram) or "DVS-7412" in path.name:
+            if "DVS-7412" in path.name:
                 continue
             try:
+                ours = parse_sml(frame)
                 theirs = reader.get_frame().get_obis()
-            except (AttributeError, smllib.errors.SmlLibException):  # of one register: no list
+            except (
+                DamagedError,
+                AttributeError,
+                smllib.errors.SmlLibException,
+            ):  # or of one register
                 continue
             for one in theirs:
                 quantity = NAMES.get(one.obis[4:10])
