@@ -103,9 +103,9 @@ def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> st
     return "".join(text)
 
 
-def text_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a plain text table: the first column left, the others right."""
-    cells = [list(head), *(list(row) for row in rows)]
+def text_table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return a plain text table, - for None: the first column left, the others right."""
+    cells = [["-" if cell is None else str(cell) for cell in row] for row in (head, *rows)]
     widths = [max(len(row[at]) for row in cells) for at in range(len(head))]
     return "\n".join(
         "  ".join(
