@@ -15,7 +15,6 @@ from math import ceil, floor, log10
 from typing import Any
 
 from msgspec import to_builtins
-from msgspec.structs import asdict
 
 from aggregator.answers.crowds import Reported, withheld
 from aggregator.answers.load_lookup import read_answers
@@ -139,10 +138,9 @@ def _sums(
 ) -> AnnouncedSums:
     """Return a stream's message: of the last hour and day that were over at `now_s`."""
     zone = config.zone(stream)
-    return AnnouncedSums(
+    return AnnouncedSums.of(
+        stream,
         stream=stream.name,
-        unit=stream.unit,
-        slot_seconds=stream.slot_seconds,
         hour=_whole(reader, config, stream, *Spans(stream, "hour", zone).over(now_s)),
         day=_whole(reader, config, stream, *Spans(stream, "day", zone).over(now_s)),
         sums=_last_period(reader, config, stream, now_s),
@@ -163,11 +161,8 @@ def _whole(
 ) -> AnnouncedFigures:
     with reader.snapshot():
         (found,) = read_answers(reader, config, stream, (begin, end))
-    return AnnouncedFigures(
-        **asdict(found.whole),
-        since_s=begin * stream.bucket_s,
-        until_s=end * stream.bucket_s,
-    )
+    seconds = {"since_s": begin * stream.bucket_s, "until_s": end * stream.bucket_s}
+    return AnnouncedFigures.of(found.whole, **seconds)
 
 
 def _sensors(stream: StreamTable) -> dict[str, dict[str, str]]:

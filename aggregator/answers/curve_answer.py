@@ -124,10 +124,9 @@ def curve_answer(  # noqa: PLR0913 (what is asked for)
         _span(of, *row, few=few)
         for few, *row in zip(hidden, *(column.tolist() for column in columns), strict=True)
     ]
-    return CurveAnswer(
+    return CurveAnswer.of(
+        stream,
         stream=stream.name,
-        unit=stream.unit,
-        slot_seconds=stream.slot_seconds,
         zone=str(zone),
         hours=rows if by == "hour" else UNSET,
         days=rows if by == "day" else UNSET,

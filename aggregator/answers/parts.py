@@ -32,10 +32,16 @@ class AnswerPart(Struct, frozen=True, kw_only=True):
     """An answer, or a part of one."""
 
     @classmethod
-    def of(cls, source: object, **others: Any) -> Self:
-        """Return one with the source's fields of the same names, but for `others`."""
-        same = (name for name in cls.__struct_fields__ if name not in others)
-        return cls(**{name: getattr(source, name) for name in same}, **others)
+    def of(cls, *sources: object, **others: Any) -> Self:
+        """Return one with `others`; of a field that is not there, what the last source calls so.
+
+        A tuple is a list here.
+        """
+        names = [name for name in cls.__struct_fields__ if name not in others]
+        for source in sources:
+            same = {name: getattr(source, name) for name in names if hasattr(source, name)}
+            others |= {name: [*it] if isinstance(it, tuple) else it for name, it in same.items()}
+        return cls(**others)
 
 
 class Interval(Protocol):

@@ -5,8 +5,6 @@ from __future__ import annotations
 from datetime import UTC, tzinfo
 from typing import TYPE_CHECKING
 
-from msgspec.structs import asdict
-
 from aggregator.answers.parts import AnswerPart, InUnit, Reports, Seconds, Share
 from aggregator.answers.units import clock_text, text_table
 from edge_ldp.poisoning.alarm import largest_shift
@@ -187,17 +185,11 @@ def look_of(revision: Revision) -> Look:
     """Return what is told of a revision."""
     return Look.of(
         revision,
-        survey=list(revision.survey),
         survey_share=revision.share,
         stream_reports=revision.reports[0],
         survey_reports=revision.reports[1],
         forecast=_forecast(revision),
-        reasons=list(revision.reasons),
-        alarms=[
-            LookAlarm.of(found, warnings=list(found.warnings))
-            for found in revision.screen
-            if found.rings
-        ],
+        alarms=[LookAlarm.of(found) for found in revision.screen if found.rings],
     )
 
 
@@ -206,7 +198,7 @@ def whole_plan(plan: Plan, revision: Revision | None) -> WholePlan:
     terms = _terms(plan, revision if revision and revision.epoch == plan.epoch else None)
     return WholePlan.of(
         plan,
-        **asdict(terms),
+        terms,
         stream_mechanism=str(plan.stream_mechanism.to_plan()["mechanism"]),
         survey_mechanism=str(plan.survey_mechanism.to_plan()["mechanism"]),
     )
@@ -270,8 +262,8 @@ def theta_text(unit: str, rows: Iterable[PlanTerms], zone: tzinfo = UTC) -> str:
     head.append(f"1 % liars {unit}")
     cells = (
         [
-            str(row.epoch),
-            str(row.theta),
+            row.epoch,
+            row.theta,
             clock_text(row.issued_s, zone),
             f"{row.survey_share:.4f}",
             f"{row.survey_low} to {row.survey_high}",

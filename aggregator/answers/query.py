@@ -225,8 +225,8 @@ def answer(
     few = withheld(cells, facts.least)
     means = [mean and wider(mean, own) for mean, own in zip(found.strata, epochs, strict=True)]
     groups = [
-        GroupFigures(
-            **structs.asdict(WITHHELD if at in few else _figures(stream, facts, mean, part)),
+        GroupFigures.of(
+            WITHHELD if at in few else _figures(stream, facts, mean, part),
             group=name,
             at=group_name(name, by.zone),
         )

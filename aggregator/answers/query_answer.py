@@ -7,12 +7,7 @@ from msgspec import field
 from msgspec.structs import asdict
 
 from aggregator.answers import units
-from aggregator.answers.curves import (
-    Curve,
-    QuantileRow,
-    RangeRow,
-    ShownDensity,
-)
+from aggregator.answers.curves import Curve, QuantileRow, RangeRow, ShownDensity
 from aggregator.answers.parts import M3, AnswerPart, InUnit, Iso, Kwh, Reports, Seconds, Share, Span
 from aggregator.answers.plan_view import PlanTerms, plan_terms
 from aggregator.answers.query import Answer, Facts, Figures, GroupFigures
@@ -128,16 +123,14 @@ def query_answer(  # noqa: PLR0913 (what is known)
     block = sums.block_hours if sums is not None and of_groups == SUMS else 0
     blocks = [f"homes' own sums tell blocks of {block} hours; each hour by reports: --mode local"]
     return QueryAnswer.of(
+        stream,
         answer,
         stream=stream.name,
-        unit=stream.unit,
-        slot_seconds=stream.slot_seconds,
         from_s=from_s,
         to_s=to_s,
         zone=str(zone),
         from_=units.iso(from_s, zone),
         to=units.iso(to_s, zone),
-        groups=list(answer.groups),
         density=curve.density,
         quantiles=list(curve.quantiles),
         ranges=list(curve.ranges),
@@ -163,7 +156,7 @@ def _best(
     """Return the one mode's figures: of sums only if they are of all the time of reports."""
     if sums is not None and mode == SUMS and (span is None or sums.is_all_of(*span)):
         return BestFigures.of(sums.whole, mode=SUMS, devices=sums.whole.homes)
-    return BestFigures.of(whole, mode=LOCAL, **units.ends("volume_m3", None, None, None))
+    return BestFigures.of(whole, mode=LOCAL)
 
 
 def query_csv(view: QueryAnswer) -> str:

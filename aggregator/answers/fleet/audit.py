@@ -56,7 +56,7 @@ def read_audit(reader: Reader, fleet: str, since_s: int = 0) -> AuditAnswer:
     for one in sorted(changed, key=lambda row: row.at_s, reverse=True):
         at = next((at for at, row in enumerate(rows) if row.at_s > one.at_s), len(rows))
         rows.insert(at, one)
-    return AuditAnswer(fleet=fleet, audit=[AuditEntry(**row._asdict()) for row in rows])
+    return AuditAnswer(fleet=fleet, audit=[AuditEntry.of(row) for row in rows])
 
 
 def audit_text(view: AuditAnswer, zone: tzinfo = UTC) -> str:

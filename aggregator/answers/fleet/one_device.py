@@ -90,7 +90,7 @@ def read_device(
             )
             for day in days
         ],
-        changes=[AuditEntry(**one._asdict()) for one in found],
+        changes=[AuditEntry.of(one) for one in found],
     )
 
 

@@ -3,8 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, timedelta, tzinfo
 
-from msgspec.structs import asdict
-
 from aggregator.answers.crowds import MOVED_AGES
 from aggregator.answers.fleet import status_answer as told
 from aggregator.answers.fleet.completeness import (
@@ -51,8 +49,8 @@ def read_status(
             plain.append(stream_places((device, key), record, names, least))
         else:
             curated.append(CuratedPlaces.of(places_of(device, record), number=key - FIRST_KEY))
-    return told.StatusAnswer(
-        **asdict(_fleet_state(reader, config, now_s, sums)),
+    return told.StatusAnswer.of(
+        _fleet_state(reader, config, now_s, sums),
         devices=_fleet_devices(reader, config, now_s, least),
         curated_streams=sum(row.devices for row in sums if _is_curated(row.stream)),
         completeness=plain,
@@ -65,13 +63,13 @@ def read_status(
 def read_summary(reader: Reader, config: AggregatorConfig, now_s: int) -> told.FleetSummary:
     """Return the summary."""
     quiet_s = max(QUIET_S, 2 * config.intake.receipt_interval_s) * config.speed
-    return told.FleetSummary(
-        **asdict(_fleet_state(reader, config, now_s, reader.report_sums())),
+    return told.FleetSummary.of(
+        _fleet_state(reader, config, now_s, reader.report_sums()),
         quiet_s=int(quiet_s),
         slot_s=max(stream.slot_seconds for stream in config.streams)
         + int(SENDING_S * config.speed),
         room_bytes=reader.room_bytes(),
-        devices=told.DeviceCounts(**reader.device_sums(config.silent_before(now_s))._asdict()),
+        devices=told.DeviceCounts.of(reader.device_sums(config.silent_before(now_s))),
         days=[
             told.DayCounts.of(row, date=str(date.fromordinal(row.day)))
             for row in reader.fleet_days()
@@ -112,7 +110,6 @@ def shown_device(  # noqa: PLR0913 (what is known)
         seen_s=None if row.state == "unknown" else row.seen_s,
         health=row.health if row.is_degraded else "ok",
         receipt_s=told_ages(row.ages).get("receipt_s"),
-        refusals=list(row.refusals),
         streams=[
             stream_places((row.device, key), record, names, least)
             for key, record in records
@@ -124,9 +121,7 @@ def shown_device(  # noqa: PLR0913 (what is known)
 
 def marked_device(row: MarkRow, names: Mapping[int, str]) -> told.MarkedDevice:
     """Return a marked device; `names` of streams."""
-    stream = names.get(row.stream, str(row.stream))
-    seen = {name: getattr(row, name) for name in ("device", "first_s", "last_s", "times")}
-    return told.MarkedDevice.of(row.mark, stream=stream, **seen)
+    return told.MarkedDevice.of(row, row.mark, stream=names.get(row.stream, str(row.stream)))
 
 
 def troubled_devices(rows: Iterable[DeviceRow], least: int = 1) -> told.TroubledDevices:
@@ -194,13 +189,9 @@ def _worker_state(row: BeatRow, now_s: int, late_s: float) -> told.WorkerState:
     age_s = now_s - row.at_s
     since = {name: getattr(row.times, name) for name in told.WorkerAges.__struct_fields__}
     ages = {name: None if at_s is None else max(0, now_s - at_s) for name, at_s in since.items()}
-    return told.WorkerState.of(
-        row,
-        age_s=age_s,
-        is_late=age_s > late_s and row.health != STOPPED,
-        ages=told.WorkerAges(**ages),
-        valid_s=row.times.valid_s,
-    )
+    is_late = age_s > late_s and row.health != STOPPED
+    ages_then = told.WorkerAges(**ages)
+    return told.WorkerState.of(row, row.times, age_s=age_s, is_late=is_late, ages=ages_then)
 
 
 def _fleet_devices(
@@ -214,14 +205,12 @@ def _fleet_devices(
     longest = None
     if row is not None:
         age_s = _age_s(row.seen_s, now_s, LATE_S * config.clock.rate)
-        longest = told.SilentDevice(device=row.device, seen_s=row.seen_s, age_s=age_s)
-    return told.FleetDevices(
-        **asdict(troubled_devices(trouble, least)),
-        enrolled=sums.enrolled,
-        online=states.get("online", 0),
+        longest = told.SilentDevice.of(row, age_s=age_s)
+    return told.FleetDevices.of(
+        sums,
+        troubled_devices(trouble, least),
         offline=states.get("offline", 0),
         unknown=states.get("unknown", 0),
-        silent=sums.silent,
         longest_silent=longest,
     )
 
@@ -240,7 +229,7 @@ def _stream_state(
         plan = plans[max(plans)]
         (terms,) = plan_terms({plan.epoch: plan}, revisions)
         ahead = is_ahead(plan, now_s, AHEAD_S)
-        dated = told.DatedPlan.of(terms, expires_s=plan.expires_s, is_ahead=ahead)
+        dated = told.DatedPlan.of(plan, terms, is_ahead=ahead)
     return told.StreamState(
         stream=stream.name,
         unit=stream.unit,
