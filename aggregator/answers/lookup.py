@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aggregator.answers.crowds import supposed
-from aggregator.answers.fleet.completeness import DeviceAccount, Sums, stream_name
+from aggregator.answers.fleet.completeness import DeviceAccount, StreamSums, stream_name
 from aggregator.answers.local_time import Grouping
 from aggregator.answers.query import WHOLE, Facts, first_streamed, part_of
 from aggregator.config import AggregatorConfig, StreamTable
@@ -231,8 +231,11 @@ def _first_streamed(
 
 def read_account(
     reader: Reader, config: AggregatorConfig
-) -> tuple[list[DeviceAccount], dict[str, Sums]]:
-    """Return the account of every device and stream, and the sums of the counts, at one moment."""
+) -> tuple[list[DeviceAccount], list[StreamSums]]:
+    """Return the account of every device and stream, and those of streams, at one moment.
+
+    What of a stream is in no count was deleted, where [retention] day_days lets old ones go.
+    """
     names = {stream.id: stream.name for stream in config.streams}
     with reader.snapshot():
         records = list(reader.records())
@@ -240,18 +243,26 @@ def read_account(
         held: Counter[tuple[str, int]] = Counter()
         for row in reader.held_counts():
             held[row.device, row.stream] += exact_sum(row.counts)
-        streams = sorted({key for (_, key), _ in records if key < FIRST_KEY} | names.keys())
+        streams = {key for (_, key), _ in records if key < FIRST_KEY} | names.keys()
         in_counts = {stream: exact_sum(reader.totals(stream).count) for stream in streams}
-    in_quarantine = Counter(dict.fromkeys(streams, 0))
-    for (_, stream), reports in held.items():
-        in_quarantine[stream] += reports
     rows = [
         DeviceAccount(
-            device, groups.get(device, ""), key, stream_name(key, names), record, held[device, key]
+            device, groups.get(device, ""), stream_name(key, names), record, held[device, key]
         )
         for (device, key), record in records
     ]
-    forgets = config.retention.day_days is not None
-    return rows, {
-        stream_name(s, names): Sums(in_counts[s], in_quarantine[s], forgets) for s in streams
-    }
+    sums = []
+    for stream, found in in_counts.items():
+        counted = sum(record.counted for (_, key), record in records if key == stream)
+        apart = sum(reports for (_, key), reports in held.items() if key == stream)
+        missing = counted - found - apart if config.retention.day_days is not None else 0
+        sums.append(
+            StreamSums(
+                stream=stream_name(stream, names),
+                counted=counted,
+                in_counts=found,
+                apart=apart,
+                deleted=max(0, missing),
+            )
+        )
+    return rows, sorted(sums, key=lambda one: one.stream)

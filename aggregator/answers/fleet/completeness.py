@@ -6,8 +6,9 @@ devices' accounts say was counted is what the counts hold, those kept apart incl
 is exact and independent of the first: counts and accounts lie in different tables.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Self
 
 from msgspec.structs import astuple
 
@@ -40,6 +41,20 @@ class Places(AnswerPart, frozen=True, kw_only=True):
     conflicts: Reports
     highest_batch: int | None
     gaps: list[list[int]] | None
+
+    @classmethod
+    def of_record(cls, device: str, record: Record, **others: Any) -> Self:
+        """Return it with `others` of its fields."""
+        return cls.of(
+            record,
+            device=device,
+            created=record.counted + record.rejected + record.given_up + record.pending,
+            expired=record.given_up,
+            unconfirmed=record.expired,
+            highest_batch=record.state.highest,
+            gaps=[[gap.first, gap.last] for gap in record.missing],
+            **others,
+        )
 
 
 class StreamPlaces(Places, frozen=True, kw_only=True):
@@ -122,39 +137,9 @@ class DeviceAccount:
 
     device: str
     group: str
-    stream_id: int
     stream: str
     record: Record
     held: int
-
-
-@dataclass(frozen=True, slots=True)
-class Sums:
-    """Reports of one stream that the counts hold, and those of devices in quarantine beside them.
-
-    `may_forget`: the configuration lets old counts be deleted ([retention] day_days).
-    """
-
-    in_counts: int
-    held: int
-    may_forget: bool = False
-
-
-def places_of(device: str, record: Record) -> Places:
-    """Return where the reports of a device's stream are."""
-    return Places(
-        device=device,
-        created=record.counted + record.rejected + record.given_up + record.pending,
-        counted=record.counted,
-        rejected=record.rejected,
-        expired=record.given_up,
-        unconfirmed=record.expired,
-        pending=record.pending,
-        duplicates=record.duplicates,
-        conflicts=record.conflicts,
-        highest_batch=record.state.highest,
-        gaps=[[gap.first, gap.last] for gap in record.missing],
-    )
 
 
 def stream_places(
@@ -162,7 +147,7 @@ def stream_places(
 ) -> StreamPlaces:
     """Return one device and stream of `status`; `least` above 1: as `crowds.account_told` says."""
     device, stream = key
-    places = StreamPlaces.of(places_of(device, record), stream=stream_name(stream, names))
+    places = StreamPlaces.of_record(device, record, stream=stream_name(stream, names))
     return account_told(places, least)
 
 
@@ -175,8 +160,8 @@ def stream_name(key: int, names: Mapping[int, str]) -> str:
 
 def account_answer(
     fleet: str,
-    rows: Iterable[DeviceAccount],
-    sums: Mapping[str, Sums],
+    rows: Sequence[DeviceAccount],
+    counts: list[StreamSums],
     is_shown: Callable[[AccountRow], bool] = lambda _: True,
     least: int = 1,
 ) -> AccountAnswer:
@@ -184,8 +169,6 @@ def account_answer(
 
     What is violated, and the sums, are of all rows. `least`: of how many devices figures are.
     """
-    rows = list(rows)
-    counts = [_stream_sums(rows, stream, one) for stream, one in sorted(sums.items())]
     violations = [*_wrong_rows(rows), *_wrong_sums(rows, counts)]
     devices = [(row, told) for row in rows if is_shown(told := _row(row, least))]
     chosen = {row.device for row, _ in devices}
@@ -228,9 +211,10 @@ def account_text(view: AccountAnswer) -> str:
 
 
 def _row(row: DeviceAccount, least: int = 1) -> AccountRow:
-    names = {row.stream_id: row.stream}
-    found = AccountRow.of(
-        stream_places((row.device, row.stream_id), row.record, names),
+    found = AccountRow.of_record(
+        row.device,
+        row.record,
+        stream=row.stream,
         group=row.group,
         held=row.held,
         missing_batches=sum(gap.last - gap.first + 1 for gap in row.record.missing),
@@ -242,19 +226,6 @@ def is_incomplete(view: AccountRow) -> bool:
     """Say whether any report of one of `devices` is not counted, or may not be, as it is told."""
     lost = view.unconfirmed if view.expired is None else view.expired
     return bool(view.pending or view.gaps or lost or view.rejected)
-
-
-def _stream_sums(rows: Iterable[DeviceAccount], stream: str, sums: Sums) -> StreamSums:
-    """Return a stream's account; what is missing was deleted, where retention may delete any."""
-    counted = sum(row.record.counted for row in rows if row.stream == stream)
-    missing = counted - sums.in_counts - sums.held
-    return StreamSums(
-        stream=stream,
-        counted=counted,
-        in_counts=sums.in_counts,
-        apart=sums.held,
-        deleted=max(0, missing) if sums.may_forget else 0,
-    )
 
 
 def _wrong_rows(rows: Iterable[DeviceAccount]) -> Iterable[str]:
@@ -275,7 +246,7 @@ def _knows_all_settled(record: Record) -> bool:
     return record.next > record.state.highest > 0 and not record.before
 
 
-def _wrong_sums(rows: list[DeviceAccount], counts: Iterable[StreamSums]) -> Iterable[str]:
+def _wrong_sums(rows: Sequence[DeviceAccount], counts: Iterable[StreamSums]) -> Iterable[str]:
     for one in counts:
         if one.counted != one.in_counts + one.apart + one.deleted:
             both = f"{one.in_counts} in the counts and {one.apart} kept apart"

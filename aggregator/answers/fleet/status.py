@@ -5,12 +5,7 @@ from datetime import date, timedelta, tzinfo
 
 from aggregator.answers.crowds import MOVED_AGES
 from aggregator.answers.fleet import status_answer as told
-from aggregator.answers.fleet.completeness import (
-    CuratedPlaces,
-    StreamPlaces,
-    places_of,
-    stream_places,
-)
+from aggregator.answers.fleet.completeness import CuratedPlaces, StreamPlaces, stream_places
 from aggregator.answers.lookup import read_plans, read_revisions
 from aggregator.answers.plan_view import look_of, plan_terms
 from aggregator.config import AggregatorConfig, StreamTable
@@ -48,7 +43,7 @@ def read_status(
         if not _is_curated(key):
             plain.append(stream_places((device, key), record, names, least))
         else:
-            curated.append(CuratedPlaces.of(places_of(device, record), number=key - FIRST_KEY))
+            curated.append(CuratedPlaces.of_record(device, record, number=key - FIRST_KEY))
     return told.StatusAnswer.of(
         _fleet_state(reader, config, now_s, sums),
         devices=_fleet_devices(reader, config, now_s, least),

@@ -34,12 +34,12 @@ def test_what_a_device_gave_up_unconfirmed_is_told_alike_on_both_sides_AGG_38() 
     """113 reports whose receipts were late: given up at home, all counted here, none lost."""
     home = StreamStatus(1, SLOT, SLOT + 113, SLOT + 113, 113, 113)
     record = with_status(came(Record(), *range(SLOT, SLOT + 113)), home)
-    view = account_answer("homes", [DeviceAccount("h1", "", 1, "power", record, 0)], {})
+    view = account_answer("homes", [DeviceAccount("h1", "", "power", record, 0)], [])
     (row,) = view.devices
     found = [row.created, row.counted, row.expired, row.unconfirmed]
     assert found == [113, 113, 0, 113]
     (row,) = account_answer(
-        "homes", [DeviceAccount("h1", "", 1, "power", record, 0)], {}, least=2
+        "homes", [DeviceAccount("h1", "", "power", record, 0)], [], least=2
     ).devices
     assert (row.unconfirmed, row.expired, is_incomplete(row)) == (113, None, True)
 
@@ -58,7 +58,7 @@ def test_what_lies_below_the_first_batch_is_not_missing(
     record: Record, missing: list[list[int]]
 ) -> None:
     """Also before the device's first status, when nobody knows which its first batch is."""
-    view = account_answer("homes", [DeviceAccount("h1", "", 1, "power", record, 0)], {})
+    view = account_answer("homes", [DeviceAccount("h1", "", "power", record, 0)], [])
     (row,) = view.devices
     assert row.gaps == missing
     batches = sum(last - first + 1 for first, last in missing)

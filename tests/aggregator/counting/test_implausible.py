@@ -60,6 +60,6 @@ def test_a_stored_count_at_the_integers_end_stays_and_its_neighbours_are_exact_A
     assert sorted(told) == [(900, 1, MOST), (900, 4, 12), (901, 1, 8)]
     # what `completeness` says of it, when another one stands there too
     commit(store, changes(tally=Tally({where: replace(part, counts=np.array([1, MOST, 3]))})))
-    _, sums = read_account(store, engine.config())
-    assert sums["power"].in_counts == 2 * MOST  # two codes of all buckets
+    _, (power,) = read_account(store, engine.config())
+    assert power.in_counts == 2 * MOST  # two codes of all buckets
     store.close()
