@@ -5,6 +5,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from decimal import Decimal
 from typing import Any, NoReturn, TypeVar
 
@@ -73,32 +74,22 @@ def meant(word: str, known: Iterable[str]) -> str:
     return f"; did you mean {near[0]}?" if near else ""
 
 
-def taken_as(form: str, read: Callable[[str], T]) -> Callable[[str], T]:
-    """Return the reader of an argument that says what is expected where `read` refuses it."""
+def taken_as(
+    form: str, read: Callable[[str], T], fits: Callable[[T], bool] = lambda _: True
+) -> Callable[[str], T]:
+    """Return the reader of an argument that says what is expected where `read` refuses it.
+
+    Or where what was read does not fit.
+    """
 
     def taken(text: str) -> T:
-        try:
-            return read(text)
-        except (ValueError, ArithmeticError) as exc:
-            raise argparse.ArgumentTypeError(f"expected {form}, not {text!r}") from exc
+        with suppress(ValueError, ArithmeticError):
+            found = read(text)
+            if fits(found):
+                return found
+        raise argparse.ArgumentTypeError(f"expected {form}, not {text!r}")
 
     return taken
-
-
-def _whole(text: str) -> int:
-    if int(text) < 1:
-        raise ValueError
-    return int(text)
-
-
-def _port_or_any(text: str) -> int:
-    return 0 if int(text) == 0 else _port(text)
-
-
-def _port(text: str) -> int:
-    if not 1 <= int(text) <= MAX_PORT:
-        raise ValueError
-    return int(text)
 
 
 def _epsilon(text: str) -> Decimal:
@@ -108,14 +99,10 @@ def _epsilon(text: str) -> Decimal:
     return Decimal(text)
 
 
-def _share(text: str) -> Decimal:
-    if not 0 < Decimal(text) <= 1:
-        raise ValueError
-    return Decimal(text)
-
-
-share_given = taken_as("a part of the window's ε, such as 0.75", _share)
-whole_number = taken_as("a whole number above 0", _whole)
-port_number = taken_as(f"a port, 1 to {MAX_PORT}", _port)
-port_or_any = taken_as(f"a port, 1 to {MAX_PORT}, or 0", _port_or_any)
+share_given = taken_as(
+    "a part of the window's ε, such as 0.75", Decimal, lambda share: 0 < share <= 1
+)
+whole_number = taken_as("a whole number above 0", int, lambda number: number >= 1)
+port_number = taken_as(f"a port, 1 to {MAX_PORT}", int, lambda port: 1 <= port <= MAX_PORT)
+port_or_any = taken_as(f"a port, 1 to {MAX_PORT}, or 0", int, lambda port: 0 <= port <= MAX_PORT)
 epsilon_given = taken_as("a number above 2**-16 and at most 32, such as 1 or 0.5", _epsilon)

@@ -317,12 +317,6 @@ def _add_line(sub: argparse.ArgumentParser) -> None:
     )
 
 
-def _positive(text: str) -> float:
-    if not 0 < (number := float(text)) <= MAX_SECONDS:
-        raise ValueError
-    return number
-
-
 def _print(text: str) -> None:
     sys.stdout.write(text + "\n")
     sys.stdout.flush()
@@ -339,4 +333,6 @@ def _least_of(text: str) -> tuple[str, int]:
 
 
 _least = taken_as("a whole number above 0, or STREAM=it", _least_of)
-_seconds = taken_as(f"seconds, above 0 and at most {MAX_SECONDS}", _positive)
+_seconds = taken_as(
+    f"seconds, above 0 and at most {MAX_SECONDS}", float, lambda s: 0 < s <= MAX_SECONDS
+)

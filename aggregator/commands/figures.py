@@ -170,29 +170,16 @@ def _begins_later(stream: StreamTable, facts: Facts, found: Answer, zone: tzinfo
     return [f"{reason}, and are in no mean or total"]
 
 
-def _read_share(text: str) -> float:
-    share = float(text)
-    if not 0 < share < 1:
-        raise ValueError
-    return share
-
-
 def _read_range(text: str) -> tuple[float, float]:
     low, _, high = text.partition(":")
-    if not -inf < float(low) < float(high) < inf:
-        raise ValueError
     return float(low), float(high)
 
 
-def _read_bins(text: str) -> int:
-    if not 1 < int(text) <= MOST_BINS:
-        raise ValueError
-    return int(text)
-
-
-_bins = taken_as(f"2 to {MOST_BINS}", _read_bins)
-_share = taken_as("a share between 0 and 1", _read_share)
-_range = taken_as("LOW:HIGH, two numbers that rise", _read_range)
+_bins = taken_as(f"2 to {MOST_BINS}", int, lambda bins: 1 < bins <= MOST_BINS)
+_share = taken_as("a share between 0 and 1", float, lambda share: 0 < share < 1)
+_range = taken_as(
+    "LOW:HIGH, two numbers that rise", _read_range, lambda ends: -inf < ends[0] < ends[1] < inf
+)
 
 
 def _by(text: str) -> str:

@@ -11,6 +11,7 @@ import sys
 import time
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -288,18 +289,10 @@ def _broker_user() -> str:
         return "root"
 
 
-def _named(text: str) -> str:
-    return check_name("fleet", text)
-
-
-def _real(text: str) -> float:
-    if not 0 < float(text) <= written.DAY_S:
-        raise ValueError
-    return float(text)
-
-
-_name = taken_as("1 to 63 of a-z 0-9 _ -, starting with a letter or digit", _named)
-_day = taken_as("seconds, above 0 and at most 86400", _real)
+_name = taken_as(
+    "1 to 63 of a-z 0-9 _ -, starting with a letter or digit", partial(check_name, "fleet")
+)
+_day = taken_as("seconds, above 0 and at most 86400", float, lambda s: 0 < s <= written.DAY_S)
 
 
 def add(commands: Commands) -> None:

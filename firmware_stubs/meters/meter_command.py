@@ -13,7 +13,7 @@ from itertools import islice, repeat
 from pathlib import Path
 from typing import Any
 
-from edge_ldp.arguments import Parser
+from edge_ldp.arguments import Parser, taken_as, whole_number
 from edge_ldp.device.errors import EdgeLdpError, ParameterError
 from edge_ldp.extras import pip_install
 from edge_ldp.service.clock import SYSTEM_CLOCK, Clock
@@ -63,6 +63,7 @@ ASKED: dict[str, Answer] = {
 }
 """Meters that answer when they are asked, those of Modbus at address 1."""
 
+MOST_RATE = 1_000_000  # faster than any pty
 EXIT_USAGE = 2
 LINGER_S = 1.0  # real seconds for the reader to take the last telegram before the port goes away
 DESCRIPTION = """\
@@ -255,11 +256,17 @@ def _parser() -> argparse.ArgumentParser:
     add("--protocol", default="dsmr", choices=sorted([*PROTOCOLS, *ASKED]), help="default dsmr")
     add("--data", default="uci", metavar="SOURCE", help="powers in W, see below (default uci)")
     add("--start", type=_instant, metavar="ISO", help="first step, UTC (default: the current one)")
-    add("--step", type=_positive, default=900, metavar="S", help="seconds of a step (default 900)")
+    add(
+        "--step",
+        type=whole_number,
+        default=900,
+        metavar="S",
+        help="seconds of a step (default 900)",
+    )
     add("--rate", type=_rate, default=1.0, help="seconds of the clock in a real one (default 1)")
     add("--origin", type=float, metavar="S", help="clock at --started, epoch (default --start)")
     add("--started", type=float, metavar="S", help="real time of --origin, epoch (default now)")
-    add("--count", type=_positive, metavar="N", help="telegrams to send (default: all)")
+    add("--count", type=whole_number, metavar="N", help="telegrams to send (default: all)")
     add("--meter-id", default="E0099000000000001", metavar="ID", help="equipment identifier")
     add("--base-wh", type=int, default=1_000_000, metavar="N", help="import register at first, Wh")
     add("--fault", metavar="NAME", help="what goes wrong, see below (default: nothing)")
@@ -280,13 +287,6 @@ def _address(text: str) -> tuple[str, int]:
     return host or "127.0.0.1", number
 
 
-def _positive(text: str) -> int:
-    if (number := int(text)) < 1:
-        raise ValueError(text)
-    return number
-
-
-def _rate(text: str) -> float:
-    if not 0 < (number := float(text)) < 1e6:  # noqa: PLR2004 (faster than any pty)
-        raise ValueError(text)
-    return number
+_rate = taken_as(
+    f"a number above 0 and below {MOST_RATE}", float, lambda rate: 0 < rate < MOST_RATE
+)

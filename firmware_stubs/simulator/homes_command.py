@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from aggregator.config import AggregatorConfig, ConfigError, load_config, read_password
 from aggregator.running.service import make_broker
-from edge_ldp.arguments import Parser
+from edge_ldp.arguments import Parser, whole_number
 from edge_ldp.device.errors import EdgeLdpError
 from edge_ldp.protocol.plan import Policy
 from edge_ldp.ratio import floor_ratio
@@ -269,18 +269,12 @@ def _endpoint(text: str) -> tuple[str, int]:
     return host, int(port)
 
 
-def _positive(text: str) -> int:
-    if not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError("expected a whole number above 0")
-    return int(text)
-
-
 def _layout(text: str) -> tuple[int, int, int, int]:
     given, usual = text.split("/"), ("", "1", "0", "1")
     if len(given) > len(usual) or not all(one.isdecimal() for one in given):
         raise argparse.ArgumentTypeError(f"expected {LAYOUT}, whole numbers")
     days, cells, offset_s, block_hours = (*given, *usual[len(given) :])
-    return _positive(days), _positive(cells), int(offset_s), _positive(block_hours)
+    return whole_number(days), whole_number(cells), int(offset_s), whole_number(block_hours)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -304,8 +298,8 @@ def parser() -> argparse.ArgumentParser:
     add("--unit", default="W", help="unit of the stream and of the data")
     add("--of", type=Path, metavar="FILE", help="an aggregator's TOML that says all the rest")
     homes, days = "the first N of the data (400; 50 with --of)", "of the data (49; 28 with --of)"
-    add("--homes", type=_positive, metavar="N", help=homes)
-    add("--days", type=_positive, metavar="N", help=days)
+    add("--homes", type=whole_number, metavar="N", help=homes)
+    add("--days", type=whole_number, metavar="N", help=days)
     add("--data", default="swiss", metavar="swiss|FILE.npz:NAME", help="integers (homes, slots)")
     add("--epsilon", default="1", metavar="E", help="what every owner allows for one report")
     add("--sums", type=_layout, metavar=LAYOUT, help="homes release sums besides")
