@@ -62,6 +62,10 @@ class StoreAwayError(StoreHeldError):
     """A store on a server that does not answer, or is only just starting."""
 
 
+class NothingError(AggregatorError):
+    """There is nothing to answer with, or to change; the text says why."""
+
+
 class MemberError(AggregatorError):
     """A wish that cannot be fulfilled: nothing of what it came with was done."""
 

@@ -9,8 +9,9 @@ import sys
 from collections.abc import Sequence
 from types import ModuleType
 
-from aggregator.commands.asking import add_command
-from aggregator.commands.common import EXITS, ended, make_clock
+from aggregator.commands import asking
+from aggregator.commands.asking import Commands, Shown, option
+from aggregator.commands.common import EXITS, make_clock
 from aggregator.config import load_config
 from edge_ldp.arguments import Parser
 
@@ -23,16 +24,16 @@ def main(argv: Sequence[str]) -> int:
     args = parser(argv[:1]).parse_args(argv, argparse.Namespace(argv=argv))
     gc.freeze()  # what is imported stays: to look through it for garbage takes a question longer
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(message)s")
-    return ended(lambda: int(args.command(args)))
+    return asking.run(args)
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> Shown:
     """Collect reports, give receipts and plans, until told to stop (SIGTERM, SIGINT)."""
     from aggregator.running.process import run_service  # noqa: PLC0415 (time: no question needs it)
 
     config = load_config(args.config)
     run_service(config, str(args.config), args.worker, make_clock(config))
-    return 0
+    return Shown()
 
 
 def _parts(words: Sequence[str]) -> list[ModuleType]:
@@ -67,9 +68,9 @@ def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
         epilog=EXITS,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    running = add_command(commands, run)
-    running.add_argument("--worker", help="its name among several on one database")
+    commands = Commands(parser)
+    worker = option("--worker", help="its name among several on one database")
+    commands.add(run, None, worker)
     for part in _parts(words):
         part.add(commands)
     return parser

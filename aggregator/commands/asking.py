@@ -1,31 +1,76 @@
 """How a command is added, and asked: what it tells, for people, machines and spreadsheets.
 
-A question is a function of the configuration and a reader of the store; it prints nothing, so that
-the console asks the same one.
+A question is a function of what is asked; it prints nothing, so that the console asks the same one.
+So is an order, which changes the store. Any other command is a function of its arguments.
 """
-
-from __future__ import annotations
 
 import argparse
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import tzinfo
 from functools import partial
 from inspect import getdoc
+from operator import methodcaller
 from pathlib import Path
 from textwrap import fill, indent
-from typing import TYPE_CHECKING, Any, TypeAlias, cast, get_args, get_type_hints
+from typing import Any, Self, TypeAlias, cast, get_args, get_type_hints
 
 from aggregator.answers.parts import AnswerPart, answer_json
-from aggregator.commands.common import fail, reading, warn
+from aggregator.commands import common
+from aggregator.config import AggregatorConfig, ConfigError, StreamTable, load_config
+from aggregator.store.contract import Reader, Session
+from aggregator.store.opening import open_reader, open_session
+from aggregator.store.rows import MOVED, THERE
+from edge_ldp.arguments import meant
 
-if TYPE_CHECKING:
-    from aggregator.config import AggregatorConfig
-    from aggregator.store.contract import Reader
-    from edge_ldp.arguments import Parser
 
-Commands: TypeAlias = "argparse._SubParsersAction[Parser]"  # noqa: SLF001 (it has no other name)
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a command is asked: its arguments, which are about a configuration and its store.
+
+    Where a name among them is of nothing, ConfigError is raised.
+    """
+
+    args: argparse.Namespace
+    config: AggregatorConfig
+    reader: Reader
+
+    @property
+    def stream(self) -> StreamTable:
+        """The stream of --stream, the first one without."""
+        return common.find_stream(self.args, self.config)
+
+    @property
+    def zone(self) -> tzinfo:
+        """The zone of --zone, else the configuration's for --stream."""
+        return common.find_zone(self.args, self.config)
+
+    @property
+    def now_s(self) -> int:
+        """The time by the clock that the service goes by, seconds UTC."""
+        return int(common.make_clock(self.config).now())
+
+    def find_group(self) -> int | None:
+        """Return the number of --group, None without."""
+        name = self.args.group
+        if name is None:
+            return None
+        groups = self.reader.groups()
+        if name not in groups:
+            named = ", ".join(sorted(repr(one) for one in groups))
+            expected = f"expected one of {named}{meant(name, groups)}"
+            if not any(groups):
+                expected = "expected no --group: there are no groups (`devices group` makes them)"
+            raise ConfigError("arguments", "--group", expected)
+        return groups[name]
+
+    @property
+    def moved_to(self) -> str | None:
+        """The database that a SQLite store goes on in, if it was moved."""
+        return None if self.config.store.path is None else self.reader.facts().get(MOVED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,69 +81,145 @@ class Shown:
     `warnings`: what the answer is not. `code`: the exit code, and `reason`, if it is not 0.
     """
 
-    answer: AnswerPart | None
+    answer: AnswerPart | None = None
     text: Callable[[], str] = str
     table: Callable[[], str] | None = None
     warnings: Sequence[str] = ()
     code: int = 0
     reason: str = ""
 
-    def but(self, code: int, reason: str) -> Shown:
+    def but(self, code: int, reason: str) -> Self:
         """Return the same with an exit code that is not 0, and why."""
         return replace(self, code=code, reason=reason)
 
-    def show(self, args: argparse.Namespace) -> int:
+    def show(self, args: argparse.Namespace, who: str) -> int:
         """Print it; return the exit code."""
-        warn(self.warnings)
+        common.warn(self.warnings)
         if self.answer is not None and args.json:
             sys.stdout.write(answer_json(self.answer))
         elif self.table is not None and args.csv:
             sys.stdout.write(self.table())
         else:
             sys.stdout.write(self.text())
-        return fail(self.reason, self.code) if self.code else 0
+        if self.reason:
+            common.fail(self.reason, self.code, who)
+        return self.code
 
 
-Question: TypeAlias = "Callable[[argparse.Namespace, AggregatorConfig, Reader], Shown]"
+Question: TypeAlias = Callable[[Asked], Shown]
+Order: TypeAlias = Callable[[Asked, Session], Shown]
+Option: TypeAlias = Callable[[argparse.ArgumentParser], object]
+option: Callable[..., Option] = partial(methodcaller, "add_argument")
+"""Makes an option, or an argument, of what argparse's `add_argument` takes."""
+
+CONFIG = option("-c", "--config", type=Path, required=True, help="the aggregator's TOML")
+STREAM = option("--stream", help="its name; the first one unless given")
+ZONE = option(
+    "--zone", help="whose time is meant and shown, as Europe/Berlin; [query] zone unless given"
+)
+GROUP = option("--group", help='of one group of devices; "" for those in none')
+SINCE = option("--since", type=common.time, help="from here on: ISO 8601 or seconds")
+RANGE = (SINCE, option("--until", type=common.time, help="up to here: ISO 8601 or seconds"))
 
 
-def add_question(
-    commands: Commands, question: Question, kind: type[AnswerPart], *, has_csv: bool = False
-) -> argparse.ArgumentParser:
-    """Add a command that prints what a question is told; `kind`: of its answers."""
-    sub = add_command(commands, question, kind, has_csv=has_csv)
-    sub.set_defaults(command=partial(_ask, question), question=question)
-    return sub
+class Commands:
+    """The commands of a parser: each is named as its function, with its docstring as help.
 
-
-def add_command(
-    commands: Commands,
-    command: Callable[..., object],
-    kind: type[AnswerPart] | None = None,
-    *,
-    has_csv: bool = False,
-    has_config: bool = True,
-) -> argparse.ArgumentParser:
-    """Add a command named as its function, with its docstring as help and --config.
-
-    `kind`: what --json prints; a command without has no --json. `has_csv`: it has --csv, too.
+    It has --config and its options; with `kind`, the class of its answers, --json, and if wanted
+    --csv, too.
     """
-    sub: argparse.ArgumentParser = commands.add_parser(
-        command.__name__.removesuffix("_").replace("_", "-"),
-        help=command.__doc__,
-        description=command.__doc__,
-        epilog=None if kind is None else keys_of(kind),
-        formatter_class=KeysFormatter,
-    )
-    if has_config:
-        sub.add_argument("-c", "--config", type=Path, required=True, help="the aggregator's TOML")
-    if kind is not None:  # a group without arguments has no usage: argparse raises
-        forms = sub.add_mutually_exclusive_group()
-        forms.add_argument("--json", action="store_true", help="for machines")
-        if has_csv:
-            forms.add_argument("--csv", action="store_true", help="for spreadsheets")
-    sub.set_defaults(command=command, kind=kind)
-    return sub
+
+    def __init__(self, parser: argparse.ArgumentParser, *, required: bool = True) -> None:
+        self._parsers = parser.add_subparsers(required=required, metavar="COMMAND")
+
+    def below(self, name: str, told: str) -> "Commands":
+        """Add a word that further commands are below."""
+        return Commands(self._parsers.add_parser(name, help=told))
+
+    def question(
+        self,
+        question: Question,
+        kind: type[AnswerPart] | None,
+        *options: Option,
+        has_csv: bool = False,
+    ) -> None:
+        """Add a command that tells what a question is told."""
+        sub = self.add(question, kind, *options, has_csv=has_csv)
+        sub.set_defaults(command=partial(ask, question), question=question)
+
+    def order(
+        self, order: Order, kind: type[AnswerPart], *options: Option
+    ) -> argparse.ArgumentParser:
+        """Add a command that changes the store."""
+        sub = self.add(order, kind, *options)
+        sub.set_defaults(command=partial(_give, order))
+        return sub
+
+    def add(
+        self,
+        command: Callable[..., Shown],
+        kind: type[AnswerPart] | None = None,
+        *options: Option,
+        has_csv: bool = False,
+        has_config: bool = True,
+    ) -> argparse.ArgumentParser:
+        """Add a command of its arguments alone."""
+        sub: argparse.ArgumentParser = self._parsers.add_parser(
+            command.__name__.removesuffix("_").replace("_", "-"),
+            help=command.__doc__,
+            description=command.__doc__,
+            epilog=None if kind is None else keys_of(kind),
+            formatter_class=KeysFormatter,
+        )
+        if has_config:
+            CONFIG(sub)
+        if kind is not None:  # a group without arguments has no usage: argparse raises
+            forms = sub.add_mutually_exclusive_group()
+            forms.add_argument("--json", action="store_true", help="for machines")
+            if has_csv:
+                forms.add_argument("--csv", action="store_true", help="for spreadsheets")
+        for one in options:
+            one(sub)
+        sub.set_defaults(command=command, kind=kind)
+        return sub
+
+
+def run(args: argparse.Namespace, who: str = common.AGGREGATOR) -> int:
+    """Run the command that is asked for and print what it tells; return its exit code."""
+    return common.ended(lambda: args.command(args).show(args, who), who)
+
+
+@contextmanager
+def reading(args: argparse.Namespace) -> Iterator[Asked]:
+    """Give what is asked of a configuration and a reader of its store."""
+    config = load_config(args.config)
+    common.settle_times(args, config)
+    reader = open_reader(config, str(args.config))
+    try:
+        asked = Asked(args, config, reader)
+        if there := asked.moved_to:
+            where = config.store.path
+            common.warn([f"{where} was moved to {there}: this is what it held then; {THERE}"])
+        yield asked
+    finally:
+        reader.close()
+
+
+def ask(question: Question, args: argparse.Namespace) -> Shown:
+    """Put a question to the store, which is opened for reading."""
+    with reading(args) as asked:
+        return question(asked)
+
+
+def _give(order: Order, args: argparse.Namespace) -> Shown:
+    """Give an order beside the service; with its first change it writes who asked for it."""
+    config = load_config(args.config)
+    session = open_session(config, str(args.config))
+    session.orders = [common.order(args, config)]
+    try:
+        return order(Asked(args, config, session), session)
+    finally:
+        session.close()
 
 
 class KeysFormatter(argparse.RawDescriptionHelpFormatter):
@@ -146,9 +267,3 @@ def _classes(hint: Any) -> Iterator[type[AnswerPart]]:
         yield hint
     for one in get_args(hint):
         yield from _classes(one)
-
-
-def _ask(question: Question, args: argparse.Namespace) -> int:
-    with reading(args) as (config, reader):
-        told = question(args, config, reader)
-    return told.show(args)

@@ -10,7 +10,7 @@ from msgspec import convert
 
 from aggregator.answers.fleet.changes import MovedStore, RestoredStore, WrittenBackup
 from aggregator.archive.directory import open_spool
-from aggregator.commands.asking import Commands, Shown, add_command
+from aggregator.commands.asking import Commands, Shown, option
 from aggregator.commands.common import make_clock, order, refuse_own
 from aggregator.config import AggregatorConfig, ConfigError, load_config
 from aggregator.plans.planner import renewed
@@ -21,7 +21,7 @@ from edge_ldp.protocol.plan import Plan
 BAR = 30
 
 
-def backup(args: argparse.Namespace) -> int:
+def backup(args: argparse.Namespace) -> Shown:
     """Write the whole store to a file, as of one moment, also while the service runs."""
     config = load_config(args.config)
     refuse_own(args, config, args.file)
@@ -30,10 +30,10 @@ def backup(args: argparse.Namespace) -> int:
         raise ConfigError(str(args.file), "file", expected)
     done = back_up(config, str(args.config), args.file)
     view = WrittenBackup(file=str(args.file), **done)
-    return Shown(view, lambda: f"{args.file}: {view.bytes} bytes\n").show(args)
+    return Shown(view, lambda: f"{args.file}: {view.bytes} bytes\n")
 
 
-def restore(args: argparse.Namespace) -> int:
+def restore(args: argparse.Namespace) -> Shown:
     """Put a backup in the place of the store; no service may run on it.
 
     Plans go on with an epoch above any that was issued since the backup was made.
@@ -53,10 +53,10 @@ def restore(args: argparse.Namespace) -> int:
         lines.append(f"{one.stream}: plans go on with epoch {one.epoch}{more}")
     if view.replaced:
         lines.append(f"what was there before is kept in {view.replaced}")
-    return Shown(view, lambda: "\n".join([*lines, ""])).show(args)
+    return Shown(view, lambda: "\n".join([*lines, ""]))
 
 
-def migrate(args: argparse.Namespace) -> int:
+def migrate(args: argparse.Namespace) -> Shown:
     """Move all of a SQLite store into an empty PostgreSQL database; no service may run on either.
 
     Stop the service, run this, start the service with the new file: the broker keeps what comes in
@@ -78,7 +78,7 @@ def migrate(args: argparse.Namespace) -> int:
             copied = move(source, target, _bar(quiet=args.json), [order(args, new)])
     view = MovedStore(tables=copied, from_=old.store.path, to=url)
     done = f"{sum(copied.values())} rows" if copied else "had been copied before"
-    return Shown(view, lambda: f"{old.store.path} goes on in {url}: {done}\n").show(args)
+    return Shown(view, lambda: f"{old.store.path} goes on in {url}: {done}\n")
 
 
 def _check(old: AggregatorConfig, new: AggregatorConfig, args: argparse.Namespace) -> None:
@@ -110,10 +110,12 @@ def _bar(*, quiet: bool) -> Callable[[str, int, int], None]:
 
 def add(commands: Commands) -> None:
     """Add the commands' options."""
-    written = add_command(commands, backup, WrittenBackup)
-    written.add_argument("--force", action="store_true", help="also over a file that is there")
-    for sub in (written, add_command(commands, restore, RestoredStore)):
-        sub.add_argument("file", type=Path, help="of the backup")
-    sub = add_command(commands, migrate, MovedStore, has_config=False)
-    sub.add_argument("--from", dest="old", type=Path, required=True, help="TOML with store.path")
-    sub.add_argument("--to", dest="new", type=Path, required=True, help="TOML with store.url")
+    file = option("file", type=Path, help="of the backup")
+    force = option("--force", action="store_true", help="also over a file that is there")
+    commands.add(backup, WrittenBackup, file, force)
+    commands.add(restore, RestoredStore, file)
+    moved = (
+        option("--from", dest="old", type=Path, required=True, help="TOML with store.path"),
+        option("--to", dest="new", type=Path, required=True, help="TOML with store.url"),
+    )
+    commands.add(migrate, MovedStore, *moved, has_config=False)

@@ -13,11 +13,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from aggregator.answers.local_time import LATEST_S
-from aggregator.config import AggregatorConfig, ClockTable, ConfigError, StreamTable, load_config
-from aggregator.errors import MemberError, RivalError, StoreError
-from aggregator.store.contract import Reader, Session
-from aggregator.store.opening import open_reader, open_session
-from aggregator.store.rows import MOVED, THERE, AuditRow
+from aggregator.config import AggregatorConfig, ClockTable, ConfigError, StreamTable
+from aggregator.errors import MemberError, NothingError, RivalError, StoreError
+from aggregator.store.rows import AuditRow
 from edge_ldp.arguments import meant, taken_as
 from edge_ldp.errors import CountsError, RowError
 from edge_ldp.service.clock import Clock
@@ -44,41 +42,6 @@ trouble (status --expect-running); 2 wrong usage or configuration; 3 no service 
 """
 
 
-@contextmanager
-def reading(args: argparse.Namespace) -> Iterator[tuple[AggregatorConfig, Reader]]:
-    """Give the configuration and a reader of its store."""
-    config = load_config(args.config)
-    settle_times(args, config)
-    reader = open_reader(config, str(args.config))
-    try:
-        if there := moved_to(config, reader):
-            where = config.store.path
-            warn([f"{where} was moved to {there}: this is what it held then; {THERE}"])
-        yield config, reader
-    finally:
-        reader.close()
-
-
-def moved_to(config: AggregatorConfig, reader: Reader) -> str | None:
-    """Return the database that a SQLite store goes on in, if it was moved."""
-    return None if config.store.path is None else reader.facts().get(MOVED)
-
-
-@contextmanager
-def changing(args: argparse.Namespace) -> Iterator[tuple[AggregatorConfig, Session]]:
-    """Give the configuration and a connection that may change its store beside the service.
-
-    With the first change it writes who asked for it.
-    """
-    config = load_config(args.config)
-    session = open_session(config, str(args.config))
-    session.orders = [order(args, config)]
-    try:
-        yield config, session
-    finally:
-        session.close()
-
-
 def order(args: argparse.Namespace, config: AggregatorConfig) -> AuditRow:
     """Return who runs this command, for the log of changes; no option of ours takes a secret."""
     words = "".join(one if one.isprintable() else "?" for one in shlex.join(args.argv))
@@ -103,20 +66,6 @@ def find_stream(
         expected = f"expected one of {', '.join(streams)}{meant(name, streams)}"
         raise ConfigError("arguments", where, expected)
     return found
-
-
-def find_group(args: argparse.Namespace, reader: Reader) -> int | None:
-    """Return the number of --group, None without; raises ConfigError."""
-    if args.group is None:
-        return None
-    groups = reader.groups()
-    if args.group not in groups:
-        named = ", ".join(sorted(repr(name) for name in groups))
-        expected = f"expected one of {named}{meant(args.group, groups)}"
-        if not any(groups):
-            expected = "expected no --group: there are no groups (`devices group` makes them)"
-        raise ConfigError("arguments", "--group", expected)
-    return groups[args.group]
 
 
 def make_clock(config: AggregatorConfig) -> Clock:
@@ -192,6 +141,8 @@ def ended(command: Callable[[], int], who: str = AGGREGATOR) -> int:
         return command()
     except (ConfigError, MemberError) as exc:
         return fail(exc, EXIT_CONFIG, who)
+    except NothingError as exc:
+        return fail(exc, EXIT_NOTHING, who)
     except RivalError as exc:
         return fail(exc, EXIT_RIVAL, who)
     except (StoreError, CountsError, RowError) as exc:
@@ -234,18 +185,6 @@ def find_zone(args: argparse.Namespace, config: AggregatorConfig) -> tzinfo:
         return zone_of(given)
     except ValueError as exc:
         raise ConfigError("arguments", "--zone", f"expected {zone_expected(given)}") from exc
-
-
-def add_zone(parser: argparse.ArgumentParser) -> None:
-    """Add --zone."""
-    zone = "whose time is meant and shown, as Europe/Berlin; [query] zone unless given"
-    parser.add_argument("--zone", help=zone)
-
-
-def add_range(parser: argparse.ArgumentParser) -> None:
-    """Add --since and --until."""
-    parser.add_argument("--since", type=time, help="from here on: ISO 8601 or seconds")
-    parser.add_argument("--until", type=time, help="up to here: ISO 8601 or seconds")
 
 
 def names(values: Sequence[str], most: int = 10) -> str:

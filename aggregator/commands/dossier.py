@@ -3,13 +3,11 @@
 Exit codes: 0 written; 2 a configuration that cannot be used; 4 a store that cannot be read.
 """
 
-import argparse
 from collections.abc import Sequence
-from pathlib import Path
+from functools import partial
 
 from aggregator.answers.dossier import DossierAnswer, dossier_answer, dossier_text
-from aggregator.commands.asking import KeysFormatter, Shown, keys_of
-from aggregator.commands.common import ended, reading
+from aggregator.commands.asking import CONFIG, Asked, KeysFormatter, Shown, ask, keys_of, run
 from edge_ldp.arguments import Parser
 
 
@@ -21,13 +19,12 @@ def main(argv: Sequence[str]) -> int:
         epilog=keys_of(DossierAnswer),
         formatter_class=KeysFormatter,
     )
-    parser.add_argument("-c", "--config", type=Path, required=True, help="the aggregator's TOML")
+    CONFIG(parser)
     parser.add_argument("--json", action="store_true", help="for machines; Markdown without")
-    args = parser.parse_args(argv)
-    return ended(lambda: _dossier(args), "edge-ldp dossier")
+    parser.set_defaults(command=partial(ask, _dossier))
+    return run(parser.parse_args(argv), "edge-ldp dossier")
 
 
-def _dossier(args: argparse.Namespace) -> int:
-    with reading(args) as (config, reader):
-        view = dossier_answer(reader, config)
-    return Shown(view, lambda: dossier_text(view)).show(args)
+def _dossier(asked: Asked) -> Shown:
+    view = dossier_answer(asked.reader, asked.config)
+    return Shown(view, lambda: dossier_text(view))

@@ -4,7 +4,6 @@ import argparse
 from datetime import tzinfo
 from functools import partial
 from math import inf
-from typing import Any
 
 from aggregator.answers import lookup
 from aggregator.answers.curve_answer import CurveAnswer, curve_answer, curve_csv, curve_text
@@ -21,8 +20,8 @@ from aggregator.answers.query_answer import QueryAnswer, query_answer, query_csv
 from aggregator.answers.sums_answer import LOCAL, MODES, SUMS, SumsAnswer, read_sums_answer
 from aggregator.answers.units import clock_text
 from aggregator.commands import common
-from aggregator.commands.asking import Commands, Shown, add_question
-from aggregator.config import AggregatorConfig, ConfigError, StreamTable
+from aggregator.commands.asking import GROUP, RANGE, STREAM, ZONE, Asked, Commands, Shown, option
+from aggregator.config import ConfigError, StreamTable
 from aggregator.counting.retention import HOUR_S
 from aggregator.store.contract import Reader
 from edge_ldp.arguments import taken_as
@@ -30,14 +29,14 @@ from edge_ldp.arguments import taken_as
 MOST_BINS = 100
 
 
-def query(args: argparse.Namespace, config: AggregatorConfig, reader: Reader) -> Shown:
+def query(asked: Asked) -> Shown:
     """Answer with mean, total and density of a stream, each with 95-percent intervals."""
-    stream = common.find_stream(args, config)
+    args, config, reader, stream = asked.args, asked.config, asked.reader, asked.stream
     if args.by == "hour-of-day" and stream.bucket_s > HOUR_S:
         expected = "buckets no longer than an hour for --by hour-of-day"
         raise ConfigError(str(args.config), f"{stream.name}.bucket_slots", expected)
-    first, last = _buckets(args, stream)
-    group, zone = common.find_group(args, reader), common.find_zone(args, config)
+    first, last = buckets(asked)
+    group, zone = asked.find_group(), asked.zone
     with reader.snapshot(), common.one_thread() as begin:
         if not args.no_density:
             begin(partial(prepare_curve, lookup.read_plans(reader, stream)))
@@ -48,14 +47,12 @@ def query(args: argparse.Namespace, config: AggregatorConfig, reader: Reader) ->
         extent = lookup.read_extent(reader, stream, group) if is_part else None
         warnings += cut_buckets(rolled_up, stream, extent, args.since, args.until)
         counted = lookup.read_counted(reader, stream, first, last, group, by)
-        asked = CurveQuestion(
-            tuple(args.quantile or SHARES), tuple(args.range or ()), args.bins or 0
-        )
-        work = partial(curve_shown, counted.plans, counted.rows, asked, counted.weights)
+        shares, ranges = tuple(args.quantile or SHARES), tuple(args.range or ())
+        wanted = CurveQuestion(shares, ranges, args.bins or 0)
+        work = partial(curve_shown, counted.plans, counted.rows, wanted, counted.weights)
         curve = None if args.no_density else begin(work)
         facts = lookup.read_facts(reader, config, stream, group, counted)
-        least = config.query.min_devices
-        sums = _sums_asked(args, reader, stream, zone, group=group, least=least)
+        sums = _sums_asked(asked, group)
     warnings += doubts
     found = answer(stream, facts, by, curve=curve)
     view = query_answer(
@@ -95,15 +92,14 @@ def query(args: argparse.Namespace, config: AggregatorConfig, reader: Reader) ->
     return told.but(common.EXIT_NOTHING, f"{stream.name}: {reason}")
 
 
-def load_curve(args: argparse.Namespace, config: AggregatorConfig, reader: Reader) -> Shown:
+def load_curve(asked: Asked) -> Shown:
     """Show a stream by hour, day or week: reports, mean with 95-percent interval, total."""
-    stream = common.find_stream(args, config)
-    first, last = _buckets(args, stream)
-    zone, group = common.find_zone(args, config), common.find_group(args, reader)
+    args, reader, stream, zone = asked.args, asked.reader, asked.stream, asked.zone
+    first, last = buckets(asked)
+    group, least = asked.find_group(), asked.config.query.min_devices
     curve = read_load_curve(reader, stream, first, last, group, by=args.by, zone=zone)
-    least, asked = config.query.min_devices, {"group": args.group, "mode": args.mode}
-    sums = _sums_asked(args, reader, stream, zone, group=group, least=least)
-    view = curve_answer(stream, curve, least, args.by, zone, sums=sums, **asked)
+    sums, named = _sums_asked(asked, group), {"group": args.group, "mode": args.mode}
+    view = curve_answer(stream, curve, least, args.by, zone, sums=sums, **named)
     told = Shown(view, lambda: curve_text(view, zone), lambda: curve_csv(view), view.warnings)
     if view.mode == SUMS and (sums is None or sums.whole.mean is None):
         return told.but(common.EXIT_NOTHING, f"{stream.name}: {_no_sums(sums)}")
@@ -116,13 +112,13 @@ def load_curve(args: argparse.Namespace, config: AggregatorConfig, reader: Reade
     return told.but(common.EXIT_NOTHING, f"{stream.name}: {reason}")
 
 
-def _sums_asked(
-    args: argparse.Namespace, reader: Reader, stream: StreamTable, zone: tzinfo, **asked: Any
-) -> SumsAnswer | None:
+def _sums_asked(asked: Asked, group: int | None) -> SumsAnswer | None:
     """Return what homes' sums of the range say; None without any, or where reports are asked."""
+    args, least = asked.args, asked.config.query.min_devices
     if args.mode == LOCAL:
         return None
-    return read_sums_answer(reader, stream, (args.since, args.until), zone, **asked)
+    span = args.since, args.until
+    return read_sums_answer(asked.reader, asked.stream, span, asked.zone, group=group, least=least)
 
 
 def _no_sums(sums: SumsAnswer | None) -> str:
@@ -142,11 +138,11 @@ def _nothing_text(args: argparse.Namespace, extent: tuple[int, int] | None, zone
     return f"no reports in this range ({zone}); there are some from {begin} to {end}"
 
 
-def _buckets(args: argparse.Namespace, stream: StreamTable) -> tuple[int, int]:
+def buckets(asked: Asked) -> tuple[int, int]:
     """Return the first and the last bucket of --since and --until."""
-    first = 0 if args.since is None else args.since // stream.bucket_s
-    last = lookup.LAST_BUCKET if args.until is None else (args.until - 1) // stream.bucket_s
-    return first, last
+    since, until, bucket_s = asked.args.since, asked.args.until, asked.stream.bucket_s
+    first = 0 if since is None else since // bucket_s
+    return first, lookup.LAST_BUCKET if until is None else (until - 1) // bucket_s
 
 
 def _curated_beside(reader: Reader, stream: StreamTable) -> list[str]:
@@ -191,23 +187,19 @@ def _by(text: str) -> str:
 
 def add(commands: Commands) -> None:
     """Add the commands' options."""
-    asked = add_question(commands, query, QueryAnswer, has_csv=True)
-    curve = add_question(commands, load_curve, CurveAnswer, has_csv=True)
-    for parser in (asked, curve):
-        parser.add_argument("--stream", help="its name; the first one unless given")
-        common.add_zone(parser)
-        parser.add_argument("--group", help='of one group of devices; "" for those in none')
-        said = "of reports, or of homes' own sums (the narrower first, the other beside it)"
-        parser.add_argument("--mode", choices=MODES, help=said)
-        common.add_range(parser)
-    asked.add_argument("--by", choices=GROUPINGS, default="none", help="group the range")
+    said = "of reports, or of homes' own sums (the narrower first, the other beside it)"
+    both = (STREAM, ZONE, GROUP, option("--mode", choices=MODES, help=said), *RANGE)
     share = "value that this share of the values is below, as 0.9 (may be repeated)"
-    asked.add_argument("--quantile", type=_share, action="append", metavar="P", help=share)
     less = "means and totals alone: a third less work"
-    asked.add_argument("--no-density", action="store_true", help=less)
     within = "share of values from LOW to below HIGH, in the unit (may be repeated)"
-    asked.add_argument("--range", type=_range, action="append", metavar="LOW:HIGH", help=within)
     even = "shares of N ranges, chosen so that they are about the same, between round numbers"
-    asked.add_argument("--bins", type=_bins, metavar="N", help=even)
-    hours = "hours unless given"
-    curve.add_argument("--by", type=_by, choices=LENGTHS, default="hour", help=hours)
+    figures = (
+        option("--by", choices=GROUPINGS, default="none", help="group the range"),
+        option("--quantile", type=_share, action="append", metavar="P", help=share),
+        option("--no-density", action="store_true", help=less),
+        option("--range", type=_range, action="append", metavar="LOW:HIGH", help=within),
+        option("--bins", type=_bins, metavar="N", help=even),
+    )
+    commands.question(query, QueryAnswer, *both, *figures, has_csv=True)
+    by = option("--by", type=_by, choices=LENGTHS, default="hour", help="hours unless given")
+    commands.question(load_curve, CurveAnswer, *both, by, has_csv=True)

@@ -8,8 +8,8 @@ from textwrap import wrap
 
 from aggregator.answers.fleet.changes import EndedInvitations, InvitedDevice, InvitedDevices
 from aggregator.answers.units import clock_text
-from aggregator.commands.asking import Commands, Shown, add_command
-from aggregator.commands.common import changing, make_clock, names, read_text
+from aggregator.commands.asking import Asked, Commands, Shown, option
+from aggregator.commands.common import names, read_text
 from aggregator.commands.member_files import read_members
 from aggregator.config import AggregatorConfig, ConfigError, DevicesTable
 from aggregator.counting.members import Listed, Wish, named_wishes
@@ -25,6 +25,7 @@ from aggregator.enrolment.texts import AGGREGATOR, SIMULATOR
 from aggregator.errors import MemberError
 from aggregator.plans.signing import read_seal
 from aggregator.store.administration.registry import apply, listed
+from aggregator.store.contract import Session
 from edge_ldp.arguments import whole_number
 from edge_ldp.extras import pip_install
 from edge_ldp.protocol.invitation import Invitation
@@ -41,73 +42,67 @@ RELOAD = (
 )
 
 
-def invite(args: argparse.Namespace) -> int:
+def invite(asked: Asked, session: Session) -> Shown:
     """Give devices a login and an invitation each, a file for `edge-ldp agent setup`."""
+    args, now_s, table = asked.args, asked.now_s, _devices_table(asked)
     wishes = _wishes(args)
-    with changing(args) as (config, session):
-        table = _devices_table(args, config)
-        ca, keys = _authority(args, table), _plan_keys(args, config)
-        now_s = int(make_clock(config).now())
-        expires_s = None if args.days is None else now_s + args.days * DAY_S
-        known = {one.device: one for one in listed(session)}
-        groups = {wish.device: _group(wish, known) for wish in wishes}
-        kept = Path(table.passwords_file)
-        with changing_logins(kept) as logins:
-            _refuse_known(wishes, logins, again=args.again)
-            until_s = invitations.running_out(kept)
-            passwords = {wish.device: new_password() for wish in wishes}
-            logins.update({device: hashed(word) for device, word in passwords.items()})
-            made = [
-                invitations.invitation(config, table, device, word, ca=ca, plan_keys=keys)
-                for device, word in passwords.items()
-            ]
-            made = [
-                replace(one, expires_s=expires_s, once=args.once, group=groups[one.device])
-                for one in made
-            ]
-            files = _write(args, made)
-            others = {name: at_s for name, at_s in until_s.items() if name not in passwords}
-            mine = {} if expires_s is None else dict.fromkeys(passwords, expires_s)
-            if others | mine != until_s:
-                invitations.keep_running_out(kept, others | mine)
-        apply(session, wishes, now_s)
-    is_told = tell_broker(table.pid_file)
+    ca, keys = _authority(args, table), _plan_keys(asked)
+    expires_s = None if args.days is None else now_s + args.days * DAY_S
+    known = {one.device: one for one in listed(session)}
+    groups = {wish.device: _group(wish, known) for wish in wishes}
+    kept = Path(table.passwords_file)
+    with changing_logins(kept) as logins:
+        _refuse_known(wishes, logins, again=args.again)
+        until_s = invitations.running_out(kept)
+        passwords = {wish.device: new_password() for wish in wishes}
+        logins.update({device: hashed(word) for device, word in passwords.items()})
+        made = [
+            replace(
+                invitations.invitation(asked.config, table, device, word, ca=ca, plan_keys=keys),
+                expires_s=expires_s,
+                once=args.once,
+                group=groups[device],
+            )
+            for device, word in passwords.items()
+        ]
+        files = _write(args, made)
+        others = {name: at_s for name, at_s in until_s.items() if name not in passwords}
+        mine = {} if expires_s is None else dict.fromkeys(passwords, expires_s)
+        if others | mine != until_s:
+            invitations.keep_running_out(kept, others | mine)
+    apply(session, wishes, now_s)
     pairs = zip(passwords, files, strict=True)
     view = InvitedDevices(
         directory=str(_place(args)),
         devices=[InvitedDevice(device=device, file=file) for device, file in pairs],
-        broker_told=is_told,
+        broker_told=tell_broker(table.pid_file),
         expires_s=expires_s,
         replaced=sorted(_heard(known.values()) & set(passwords)) if args.again else [],
     )
-    return Shown(view, lambda: _text(view)).show(args)
+    return Shown(view, lambda: _text(view))
 
 
-def expire(args: argparse.Namespace) -> int:
+def expire(asked: Asked, session: Session) -> Shown:
     """End the logins of invitations that ran out before their device was heard."""
-    with changing(args) as (config, session):
-        heard = _heard(listed(session))
-        kept, now_s = (
-            Path(_devices_table(args, config).passwords_file),
-            int(make_clock(config).now()),
-        )
-        with changing_logins(kept) as logins:
-            until_s = invitations.running_out(kept)
-            used = sorted(until_s.keys() & heard)
-            ended = sorted(d for d, at_s in until_s.items() if at_s < now_s and d not in heard)
-            for device in ended:
-                logins.pop(device, None)
-            left = {d: at_s for d, at_s in until_s.items() if d not in {*used, *ended}}
-            if left != until_s:
-                invitations.keep_running_out(kept, left)
-        apply(session, named_wishes(ended, revoked=True), now_s)
-        is_told = bool(ended) and tell_broker(_devices_table(args, config).pid_file)
+    heard, now_s, table = _heard(listed(session)), asked.now_s, _devices_table(asked)
+    kept = Path(table.passwords_file)
+    with changing_logins(kept) as logins:
+        until_s = invitations.running_out(kept)
+        used = sorted(until_s.keys() & heard)
+        ended = sorted(d for d, at_s in until_s.items() if at_s < now_s and d not in heard)
+        for device in ended:
+            logins.pop(device, None)
+        left = {d: at_s for d, at_s in until_s.items() if d not in {*used, *ended}}
+        if left != until_s:
+            invitations.keep_running_out(kept, left)
+    apply(session, named_wishes(ended, revoked=True), now_s)
+    is_told = bool(ended) and tell_broker(table.pid_file)
     view = EndedInvitations(ended=ended, used=used, open=left, broker_told=is_told)
     lines = [f"{len(ended)} ran out unused, and their logins ended: {names(ended)}"] * bool(ended)
     lines += [f"{len(used)} were used: {names(used)}"] * bool(used)
     lines += [f"{device}: good until {clock_text(at_s)}" for device, at_s in sorted(left.items())]
     lines += [RELOAD] * (bool(ended) and not is_told)
-    return Shown(view, lambda: "\n".join([*(lines or ["no invitation runs out"]), ""])).show(args)
+    return Shown(view, lambda: "\n".join([*(lines or ["no invitation runs out"]), ""]))
 
 
 def _heard(devices: Iterable[Listed]) -> set[str]:
@@ -172,11 +167,11 @@ def _refuse_known(wishes: Sequence[Wish], logins: dict[str, str], *, again: bool
         raise MemberError(where, "has a login already", remedy)
 
 
-def _devices_table(args: argparse.Namespace, config: AggregatorConfig) -> DevicesTable:
-    if config.devices is None:
+def _devices_table(asked: Asked) -> DevicesTable:
+    if asked.config.devices is None:
         expected = "expected a [devices] with host and passwords_file (config/aggregator.toml)"
-        raise ConfigError(str(args.config), "devices", expected)
-    return config.devices
+        raise ConfigError(str(asked.args.config), "devices", expected)
+    return asked.config.devices
 
 
 def _authority(args: argparse.Namespace, table: DevicesTable) -> str | None:
@@ -186,8 +181,9 @@ def _authority(args: argparse.Namespace, table: DevicesTable) -> str | None:
     return read_text(Path(table.ca_file), str(args.config), "devices.ca_file", what)
 
 
-def _plan_keys(args: argparse.Namespace, config: AggregatorConfig) -> tuple[str, ...]:
-    signer, following = read_seal(config, str(args.config)).signer, config.plans.next_key
+def _plan_keys(asked: Asked) -> tuple[str, ...]:
+    config = asked.config
+    signer, following = read_seal(config, str(asked.args.config)).signer, config.plans.next_key
     found = () if signer is None else (signer.public.hex(), following)
     return tuple(dict.fromkeys(key for key in found if key is not None))
 
@@ -248,18 +244,19 @@ def _text(view: InvitedDevices) -> str:
 
 
 def add(below: Commands) -> None:
-    """Add the command's options."""
-    sub = add_command(below, invite, InvitedDevices)
-    sub.add_argument("device", nargs="*", metavar="NAME", help="of a device")
-    sub.add_argument(
-        "--csv", type=Path, metavar="FILE", help="names, as `devices import` reads them"
-    )
-    sub.add_argument("--group", help="to put them into; their tap and page show its month")
-    sub.add_argument("--again", action="store_true", help="also those that have a login: a new one")
-    sub.add_argument("--to", type=Path, metavar="DIR", help="for the files (beside the TOML)")
-    sub.add_argument("--days", type=whole_number, metavar="N", help="they are good for so long")
+    """Add the commands' options."""
+    known = "also those that have a login: a new one"
     text = "setup refuses a second device under the name, unless it says --take-over"
-    sub.add_argument("--once", action="store_true", help=text)
-    sub.add_argument("--qr", choices=["svg", "png"], help="also a picture of each, for a camera")
-    sub.add_argument("--texts", type=Path, metavar="FILE", help="also a CSV of texts for QR codes")
-    add_command(below, expire, EndedInvitations)
+    invited = (
+        option("device", nargs="*", metavar="NAME", help="of a device"),
+        option("--csv", type=Path, metavar="FILE", help="names, as `devices import` reads them"),
+        option("--group", help="to put them into; their tap and page show its month"),
+        option("--again", action="store_true", help=known),
+        option("--to", type=Path, metavar="DIR", help="for the files (beside the TOML)"),
+        option("--days", type=whole_number, metavar="N", help="they are good for so long"),
+        option("--once", action="store_true", help=text),
+        option("--qr", choices=["svg", "png"], help="also a picture of each, for a camera"),
+        option("--texts", type=Path, metavar="FILE", help="also a CSV of texts for QR codes"),
+    )
+    below.order(invite, InvitedDevices, *invited)
+    below.order(expire, EndedInvitations)

@@ -24,28 +24,18 @@ from aggregator.answers.plan_view import (
     standing_text,
 )
 from aggregator.answers.units import clock_text
-from aggregator.commands.asking import Commands, Shown, add_command, add_question
-from aggregator.commands.common import (
-    EXIT_CONFIG,
-    EXIT_NOTHING,
-    add_zone,
-    changing,
-    fail,
-    find_stream,
-    find_zone,
-    make_clock,
-    order,
-)
-from aggregator.config import AggregatorConfig, ConfigError, StreamTable
+from aggregator.commands.asking import STREAM, ZONE, Asked, Commands, Shown, option
+from aggregator.commands.common import EXIT_CONFIG, EXIT_NOTHING, order
+from aggregator.config import ConfigError, StreamTable
 from aggregator.config.streams import SHARE_DEN
 from aggregator.counting.tally import exact_sum
-from aggregator.errors import FencedError
+from aggregator.errors import FencedError, NothingError
 from aggregator.plans import planner
 from aggregator.plans.cache import read_recent_counts
 from aggregator.plans.epsilons import epsilon_changes
 from aggregator.plans.revision import revise
 from aggregator.store.administration.registry import forget_plans, hold_plan, release_plan
-from aggregator.store.contract import IDENTITY, PlanRow, Reader, Session
+from aggregator.store.contract import IDENTITY, PlanRow, Session
 from edge_ldp.arguments import taken_as
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.protocol.plan import Plan, last_epoch
@@ -54,9 +44,9 @@ from edge_ldp.protocol.plan_bounds import PlanBounds
 MOST_HALVINGS = 40  # as [[streams]] takes them
 
 
-def show(args: argparse.Namespace, config: AggregatorConfig, reader: Reader) -> Shown:
+def show(asked: Asked) -> Shown:
     """Show the plan in force, why it is that one, and what was proved of it."""
-    stream, zone = find_stream(args, config), find_zone(args, config)
+    stream, reader, zone = asked.stream, asked.reader, asked.zone
     plans, revision = read_plans(reader, stream), read_last_revision(reader, stream)
     plan = plans[max(plans)] if plans else None
     held_s, changes = reader.plan_holds().get(stream.id), epsilon_changes(plans)
@@ -65,14 +55,13 @@ def show(args: argparse.Namespace, config: AggregatorConfig, reader: Reader) -> 
     return told if plan else told.but(EXIT_NOTHING, f"{stream.name}: no plan was issued yet")
 
 
-def propose(args: argparse.Namespace, config: AggregatorConfig, reader: Reader) -> Shown:
+def propose(asked: Asked) -> Shown:
     """Show what the planner would do with the reports there are now; nothing is written."""
-    stream, zone = find_stream(args, config), find_zone(args, config)
+    stream, reader, zone, now_s = asked.stream, asked.reader, asked.zone, asked.now_s
     plans = read_plans(reader, stream)
     if not plans:
-        return Shown(None).but(EXIT_NOTHING, f"{stream.name}: no plan was issued yet")
-    now_s, plan = int(make_clock(config).now()), plans[max(plans)]
-    recent = read_recent_counts(reader, stream=stream, now_s=now_s)
+        raise NothingError(f"{stream.name}: no plan was issued yet")
+    plan, recent = plans[max(plans)], read_recent_counts(reader, stream=stream, now_s=now_s)
     found = revise(plan, stream, plans, recent, now_s=now_s)
     if found is not None and found[1] is not None:
         found = found[0], planner.proved(found[1])  # as it would be issued
@@ -85,106 +74,105 @@ def propose(args: argparse.Namespace, config: AggregatorConfig, reader: Reader) 
     )
 
 
-def publish(args: argparse.Namespace) -> int:
+def publish(asked: Asked, session: Session) -> Shown:
     """Order a plan: θ, the share of survey slots, the survey's range; what is not said stays."""
-    with changing(args) as (config, session):
-        stream, zone = find_stream(args, config), find_zone(args, config)
-        plans = read_plans(session, stream)
-        if not plans:
-            return fail(f"{stream.name}: no plan was issued yet: start the service", EXIT_NOTHING)
-        plan = plans[max(plans)]
-        if stream.id in session.retired():
-            return fail(f"{stream.name}: is retired: reinstate it first", EXIT_NOTHING)
-        made = _ordered(args, stream, plan, int(make_clock(config).now()))
-        session.orders = [order(args, config)]  # with what was said when asked back
-        same = (plan.share, plan.stream_mechanism, plan.survey_mechanism)
-        if same == (made.share, made.stream_mechanism, made.survey_mechanism):
-            return fail(f"{stream.name}: the plan in force asks the same", EXIT_NOTHING)
-        if _warned(stream, made) and not _is_answered("publish it all the same?", without=True):
-            return fail(f"{stream.name}: nothing was published", EXIT_CONFIG)
-        told = _issue(session, stream, made, zone, hold=args.hold)
-        if not told.code:
-            _told_when(plans, made, zone)
-    return told.show(args)
+    stream, zone, plans = asked.stream, asked.zone, _issued(asked)
+    plan = plans[max(plans)]
+    if stream.id in session.retired():
+        raise NothingError(f"{stream.name}: is retired: reinstate it first")
+    made = _ordered(asked, plan)
+    session.orders = [order(asked.args, asked.config)]  # with what was said when asked back
+    same = (plan.share, plan.stream_mechanism, plan.survey_mechanism)
+    if same == (made.share, made.stream_mechanism, made.survey_mechanism):
+        raise NothingError(f"{stream.name}: the plan in force asks the same")
+    if _warned(stream, made) and not _is_answered("publish it all the same?", without=True):
+        return Shown().but(EXIT_CONFIG, f"{stream.name}: nothing was published")
+    told = _issue(session, stream, made, zone, hold=asked.args.hold)
+    _told_when(plans, made, zone)
+    return told
 
 
-def repair(args: argparse.Namespace) -> int:
+def repair(asked: Asked, session: Session) -> Shown:
     """Issue the plan in force anew, above an epoch that devices took from somebody else.
 
     `--above`: the epoch that `edge-ldp agent plans` shows on such a device, or its status. Plans
     above every epoch that devices believe, as an earlier version stored them, are deleted.
     """
-    with changing(args) as (config, session):
-        stream, zone = find_stream(args, config), find_zone(args, config)
-        plans, now_s = read_plans(session, stream), int(make_clock(config).now())
-        if not plans:
-            return fail(f"{stream.name}: no plan was issued yet: start the service", EXIT_NOTHING)
-        most = last_epoch(now_s)
-        lost = {epoch for epoch in plans if epoch > most}
-        if not 0 <= args.above <= most:
-            words = f"expected 0 to {most}, the last epoch that devices believe now; on a device"
-            remedy = "above it: `edge-ldp agent plans forget`"
-            raise ConfigError("plan repair", "--above", f"{words} {remedy}")
-        if lost.intersection(session.totals(stream.id).epoch.tolist()):
-            reason = (
-                f"reports were counted under epoch {max(lost)}, which no device believes any more"
-            )
-            return fail(f"{stream.name}: {reason}: retire it, begin another stream", EXIT_NOTHING)
-        epoch = max(args.above, *(plans.keys() - lost), 0) + 1
-        made = planner.renewed(plans[max(plans)], epoch=epoch, now_s=now_s)
-        if _warned(stream, made) and not _is_answered("issue it all the same?", without=True):
-            return fail(f"{stream.name}: nothing was issued", EXIT_CONFIG)
-        if lost:
-            forget_plans(session, stream.id, most)
-        told = _issue(session, stream, made, zone)
-    return told.show(args)
+    stream, zone, plans = asked.stream, asked.zone, _issued(asked)
+    now_s, above = asked.now_s, asked.args.above
+    most = last_epoch(now_s)
+    lost = {epoch for epoch in plans if epoch > most}
+    if not 0 <= above <= most:
+        words = f"expected 0 to {most}, the last epoch that devices believe now; on a device"
+        remedy = "above it: `edge-ldp agent plans forget`"
+        raise ConfigError("plan repair", "--above", f"{words} {remedy}")
+    if lost.intersection(session.totals(stream.id).epoch.tolist()):
+        reason = f"reports were counted under epoch {max(lost)}, which no device believes any more"
+        raise NothingError(f"{stream.name}: {reason}: retire it, begin another stream")
+    epoch = max(above, *(plans.keys() - lost), 0) + 1
+    made = planner.renewed(plans[max(plans)], epoch=epoch, now_s=now_s)
+    if _warned(stream, made) and not _is_answered("issue it all the same?", without=True):
+        return Shown().but(EXIT_CONFIG, f"{stream.name}: nothing was issued")
+    if lost:
+        forget_plans(session, stream.id, most)
+    return _issue(session, stream, made, zone)
 
 
-def hold(args: argparse.Namespace) -> int:
+def hold(asked: Asked, session: Session) -> Shown:
     """Keep the plan in force until `plan release`: the planner revises nothing meanwhile."""
-    return _held(args, held=True)
+    return _held(asked.stream, held=True, changed=hold_plan(session, asked.stream.id, asked.now_s))
 
 
-def release(args: argparse.Namespace) -> int:
+def release(asked: Asked, session: Session) -> Shown:
     """Let the planner choose again."""
-    return _held(args, held=False)
+    return _held(asked.stream, held=False, changed=release_plan(session, asked.stream.id))
 
 
-def _held(args: argparse.Namespace, *, held: bool) -> int:
-    with changing(args) as (config, session):
-        stream, now_s = find_stream(args, config), int(make_clock(config).now())
-        changed = hold_plan(session, stream.id, now_s) if held else release_plan(session, stream.id)
+def _held(stream: StreamTable, *, held: bool, changed: bool) -> Shown:
     words = "is held" if held else "is the planner's to choose"
     text = f"{stream.name}: the plan {words}{'' if changed else ', as before'}\n"
-    return Shown(HeldPlan(stream=stream.name, held=held, changed=changed), lambda: text).show(args)
+    return Shown(HeldPlan(stream=stream.name, held=held, changed=changed), lambda: text)
+
+
+def _issued(asked: Asked) -> dict[int, Plan]:
+    """Return the plans of the stream by epoch; raises NothingError where there is none yet."""
+    plans = read_plans(asked.reader, asked.stream)
+    if not plans:
+        raise NothingError(f"{asked.stream.name}: no plan was issued yet: start the service")
+    return plans
 
 
 def _issue(
     session: Session, stream: StreamTable, plan: Plan, zone: tzinfo, *, hold: bool = False
 ) -> Shown:
-    """Put a plan into the store, from where the service takes it; return what is told of it."""
+    """Put a plan into the store, from where the service takes it; return what is told of it.
+
+    Raises NothingError where somebody else issued one meanwhile.
+    """
     made = replace(plan, store=session.facts().get(IDENTITY))
     try:
         session.add_plan(PlanRow(stream.id, made.epoch, made.issued_s, made.to_json()))
     except FencedError as exc:
-        return Shown(None).but(EXIT_NOTHING, f"{exc}; look at it and order again")
+        raise NothingError(f"{exc}; look at it and order again") from exc
     if hold:
         hold_plan(session, stream.id, made.issued_s)
     view = standing_plan(stream.name, made, None, session.plan_holds().get(stream.id))
     return Shown(view, lambda: standing_text(view, zone))
 
 
-def _ordered(args: argparse.Namespace, stream: StreamTable, plan: Plan, now_s: int) -> Plan:
+def _ordered(asked: Asked, plan: Plan) -> Plan:
     """Return the plan that is ordered; raises ConfigError."""
+    args, stream, share = asked.args, asked.stream, plan.share
     survey = args.survey or (plan.survey_mechanism.low, plan.survey_mechanism.high)
-    share = plan.share
     if args.share is not None:
         share = (round(args.share * SHARE_DEN), SHARE_DEN)
     elif planner.is_survey_only(plan):
         share = stream.share
     theta = plan.theta if args.theta is None else _meant(args, stream)
     try:
-        return planner.ordered(plan, stream, theta=theta, survey=survey, share=share, now_s=now_s)
+        return planner.ordered(
+            plan, stream, theta=theta, survey=survey, share=share, now_s=asked.now_s
+        )
     except ParameterError as exc:
         raise ConfigError("plan publish", stream.name, str(exc)) from exc
 
@@ -262,23 +250,17 @@ _share = taken_as("a share such as 1/16", Fraction)
 
 def add(commands: Commands) -> None:
     """Add the commands' options."""
-    parser = commands.add_parser("plan", help="the plan of a stream: show, propose, publish, hold")
-    below = parser.add_subparsers(required=True, metavar="COMMAND")
-    shown = [
-        add_question(below, show, StandingPlan),
-        add_question(below, propose, ProposedPlan),
-        add_command(below, publish, OrderedPlan),
-        add_command(below, repair, OrderedPlan),
-    ]
-    held = [add_command(below, hold, HeldPlan), add_command(below, release, HeldPlan)]
-    for sub in (*shown, *held):
-        sub.add_argument("--stream", help="its name; the first one unless given")
-    for sub in shown:
-        add_zone(sub)
-    *_, published, repaired = shown
-    repaired.add_argument("--above", type=int, required=True, metavar="EPOCH")
-    published.add_argument("--theta", help="in the stream's unit, a whole number")
-    published.add_argument("--share", type=_share, help="of the slots that survey, as 1/16")
-    whole = "in the stream's unit"
-    published.add_argument("--survey", type=_range, metavar="LOW:HIGH", help=whole)
-    published.add_argument("--hold", action="store_true", help="and keep it until released")
+    below = commands.below("plan", "the plan of a stream: show, propose, publish, hold")
+    below.question(show, StandingPlan, STREAM, ZONE)
+    below.question(propose, ProposedPlan, STREAM, ZONE)
+    ordered = (
+        option("--theta", help="in the stream's unit, a whole number"),
+        option("--share", type=_share, help="of the slots that survey, as 1/16"),
+        option("--survey", type=_range, metavar="LOW:HIGH", help="in the stream's unit"),
+        option("--hold", action="store_true", help="and keep it until released"),
+    )
+    below.order(publish, OrderedPlan, STREAM, ZONE, *ordered)
+    above = option("--above", type=int, required=True, metavar="EPOCH")
+    below.order(repair, OrderedPlan, STREAM, ZONE, above)
+    below.order(hold, HeldPlan, STREAM)
+    below.order(release, HeldPlan, STREAM)

@@ -1,25 +1,23 @@
 """`edge-ldp aggregator renew`: new certificates for what `setup` wrote, or the next plan key."""
 
-import argparse
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 
 from aggregator.answers.fleet.changes import RenewedCertificates
-from aggregator.commands.asking import Commands, Shown, add_command
-from aggregator.commands.common import changing
+from aggregator.commands.asking import Asked, Commands, Shown, option
+from aggregator.commands.common import read_text
 from aggregator.commands.invite import RELOAD
 from aggregator.config import ConfigError
 from aggregator.config.sections import PlansTable
 from aggregator.enrolment.logins import tell_broker, write_secret
 from aggregator.plans.signing import read_seal
+from aggregator.store.contract import Session
 from edge_ldp.extras import pip_install
 from edge_ldp.protocol.utc import utc
 
 CERT, KEY = "broker.pem", "broker.key"  # as `setup` writes them, beside the authority's
-
-
 PLAN_KEY = """\
 restart every worker: the first plan that the key signs ends the old one's word on every device
 that knows it, also for whoever stole the old one. A device that does not refuses plans as `key` and
@@ -28,69 +26,55 @@ FILE, its public half as [plans] next_key here and on devices
 """
 
 
-def renew(args: argparse.Namespace) -> int:
+def renew(asked: Asked, session: Session) -> Shown:
     """Give the broker that `setup` wrote a new certificate, or sign plans with the next key."""
-    return _plan_key(args) if args.ca_key is None else _certificates(args)
+    change = _plan_key if asked.args.ca_key is None else _certificates
+    return change(asked, session)
 
 
-def _plan_key(args: argparse.Namespace) -> int:
-    file = str(args.config)
-    with changing(args) as (config, session):
-        plans = config.plans
-        signer = read_seal(replace(config, plans=PlansTable(str(args.plan_key))), file).signer
-        if (
-            signer is None
-            or plans.signing_key_file is None
-            or signer.public.hex() != plans.next_key
-        ):
-            expected = "expected the key that [plans] next_key names, which devices know"
-            raise ConfigError(file, "--plan-key", expected)
-        path = Path(plans.signing_key_file)
-        with session.transaction():  # who renewed it
-            write_secret(path, _read(args.plan_key), like=path)
+def _plan_key(asked: Asked, session: Session) -> Shown:
+    file, key, plans = str(asked.args.config), asked.args.plan_key, asked.config.plans
+    signer = read_seal(replace(asked.config, plans=PlansTable(str(key))), file).signer
+    if signer is None or plans.signing_key_file is None or signer.public.hex() != plans.next_key:
+        expected = "expected the key that [plans] next_key names, which devices know"
+        raise ConfigError(file, "--plan-key", expected)
+    path = Path(plans.signing_key_file)
+    with session.transaction():  # who renewed it
+        write_secret(path, read_text(key), like=path)
     view = RenewedCertificates(files=[str(path)], valid_s=None, broker_told=None)
-    return Shown(view, lambda: f"written anew: {path}\n{PLAN_KEY}").show(args)
+    return Shown(view, lambda: f"written anew: {path}\n{PLAN_KEY}")
 
 
-def _certificates(args: argparse.Namespace) -> int:
+def _certificates(asked: Asked, session: Session) -> Shown:
+    args, table = asked.args, asked.config.devices
     try:
         from aggregator.enrolment import authority  # noqa: PLC0415 (an extra)
     except ImportError as exc:
         expected = f"expected the extra `sign` beside it: {pip_install('edge-ldp[sign]')}"
         raise ConfigError("arguments", "renew", expected) from exc
-    with changing(args) as (config, session):
-        table = config.devices
-        if table is None or table.ca_file is None:
-            expected = "expected the ca_file of a fleet that `setup --host` wrote"
-            raise ConfigError(str(args.config), "devices.ca_file", expected)
-        ca_file = Path(table.ca_file)
-        ca, ca_key, _ = (_read(ca_file), _read(args.ca_key), _read(ca_file.with_name(CERT)))
-        try:
-            made = authority.renew_certificates(ca, ca_key, table.host, authority=args.authority)
-        except ValueError as exc:
-            expected = f"expected the key of {ca_file} ({exc}); renew it itself by --authority"
-            raise ConfigError(str(args.ca_key), "--ca-key", expected) from exc
-        texts = {ca_file.with_name(KEY): made.key, ca_file.with_name(CERT): made.cert}
-        if args.authority:
-            texts[ca_file] = made.ca
-        with session.transaction():  # who renewed them
-            for path, text in texts.items():
-                write_secret(path, text, like=path)
+    if table is None or table.ca_file is None:
+        expected = "expected the ca_file of a fleet that `setup --host` wrote"
+        raise ConfigError(str(args.config), "devices.ca_file", expected)
+    ca_file = Path(table.ca_file)
+    ca, ca_key, _ = (read_text(one) for one in (ca_file, args.ca_key, ca_file.with_name(CERT)))
+    try:
+        made = authority.renew_certificates(ca, ca_key, table.host, authority=args.authority)
+    except ValueError as exc:
+        expected = f"expected the key of {ca_file} ({exc}); renew it itself by --authority"
+        raise ConfigError(str(args.ca_key), "--ca-key", expected) from exc
+    texts = {ca_file.with_name(KEY): made.key, ca_file.with_name(CERT): made.cert}
+    if args.authority:
+        texts[ca_file] = made.ca
+    with session.transaction():  # who renewed them
+        for path, text in texts.items():
+            write_secret(path, text, like=path)
     view = RenewedCertificates(
         files=[str(path) for path in texts],
         valid_s=min(authority.expires_s(made.cert), authority.expires_s(made.ca)),
         broker_told=tell_broker(table.pid_file),
     )
     told = partial(_text, view, utc(view.valid_s or 0), is_authority=args.authority)
-    return Shown(view, told).show(args)
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text()
-    except (OSError, UnicodeDecodeError) as exc:
-        expected = f"expected a file that can be read ({getattr(exc, 'strerror', 'not text')})"
-        raise ConfigError(str(path), "file", expected) from exc
+    return Shown(view, told)
 
 
 def _text(view: RenewedCertificates, until: datetime, *, is_authority: bool) -> str:
@@ -103,10 +87,10 @@ def _text(view: RenewedCertificates, until: datetime, *, is_authority: bool) -> 
 
 def add(commands: Commands) -> None:
     """Add the command's options."""
-    parser = add_command(commands, renew, RenewedCertificates)
+    authority = option("--authority", action="store_true", help="its own certificate, too")
+    parser = commands.order(renew, RenewedCertificates, authority)
     one = parser.add_mutually_exclusive_group(required=True)
     key = "the authority's private key, kept elsewhere"
     one.add_argument("--ca-key", type=Path, metavar="FILE", help=key)
     key = "the private key that follows the one that signs plans, kept elsewhere"
     one.add_argument("--plan-key", type=Path, metavar="FILE", help=key)
-    parser.add_argument("--authority", action="store_true", help="its own certificate, too")

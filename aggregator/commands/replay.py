@@ -7,7 +7,6 @@ that cannot be used; 5 nothing to answer with (--stream, no reports of it).
 import argparse
 import json
 import os
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
@@ -30,6 +29,8 @@ from aggregator.archive.directory import read_about
 from aggregator.archive.files import Compacted, compact
 from aggregator.archive.releases import read_releases
 from aggregator.commands import common
+from aggregator.commands.asking import CONFIG, RANGE, ZONE, Asked, Shown, run
+from aggregator.commands.figures import buckets
 from aggregator.config import AggregatorConfig, ConfigError, StreamTable, load_config
 from aggregator.counting.records import KeptSums
 from aggregator.counting.reporters import less
@@ -69,8 +70,7 @@ used, 5 no reports of the stream.
 
 def main(argv: Sequence[str]) -> int:
     """Run the command and return its exit code."""
-    args = _parser().parse_args(argv)
-    return common.ended(lambda: _replay(args), "edge-ldp replay")
+    return run(_parser().parse_args(argv), "edge-ldp replay")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -82,7 +82,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add("-c", "--config", type=Path, required=True, help="the aggregator's TOML")
+    CONFIG(parser)
     add("--stream", help="answer with this stream's sums and density from the archive's counts")
     add("--engine", choices=ENGINES, default=ENGINES[0], help="what counts")
     add("--master", default="local[*]", metavar="URL", help="Spark's: local[*], spark://host:7077")
@@ -102,15 +102,16 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("--group", help='answer for one group of devices; "" for those in none')
     add("--estimator", choices=ESTIMATORS, help="also the density by this one (--json)")
-    common.add_range(parser)
-    common.add_zone(parser)
+    for one in (*RANGE, ZONE):
+        one(parser)
     add("--resume", action="store_true", help="go on with a replay that was interrupted")
     add("--compact", action="store_true", help="only bring the spool into files (for a timer)")
     add("--json", action="store_true", help="for machines")
+    parser.set_defaults(command=_replay)
     return parser
 
 
-def _replay(args: argparse.Namespace) -> int:
+def _replay(args: argparse.Namespace) -> Shown:
     config = load_config(args.config)
     if config.archive is None:
         raise ConfigError(str(args.config), "archive", "expected an [archive] with its path")
@@ -119,24 +120,23 @@ def _replay(args: argparse.Namespace) -> int:
     place = Path(config.archive.path)
     about = read_about(place)
     reader = open_reader(config, str(args.config))
+    asked = Asked(args, config, reader)
     try:
-        if there := common.moved_to(config, reader):  # the archive goes on with the other one
+        if there := asked.moved_to:  # the archive goes on with the other one
             raise StoreError(str(config.store.path), f"was moved to {there}", THERE)
         if args.compact:
-            done = asdict(_compact(args, config, place, reader))
-            sys.stdout.write(json.dumps(done) + "\n" if args.json else compacted_text(done))
-            return 0
-        view, counted = _run(args, config, place, reader)
+            done = asdict(_compact(asked, place))
+            return Shown(text=lambda: _json(done) if args.json else compacted_text(done))
+        view, counted = _run(asked, place)
         answered = curve = estimated = None
         if stream is not None:
             without = view["without"]["devices"]
             held = comparison.tally_of_held(
                 row for row in reader.held_counts() if row.device not in without
             )
-            kept = comparison.subtract(
-                counted.kept, held
-            )  # no answer has what the store keeps apart
-            answered, curve, estimated = _answer(args, reader, config, stream, kept, without)
+            # no answer has what the store keeps apart
+            kept = comparison.subtract(counted.kept, held)
+            answered, curve, estimated = _answer(asked, kept, without)
     finally:
         reader.close()
     view = {"fleet": config.fleet, "archive": str(place), "complete": about.complete, **view}
@@ -147,45 +147,42 @@ def _replay(args: argparse.Namespace) -> int:
             told = {key: value for key, value in found if key not in STORES}
         if told is not None and estimated is not None:
             told["estimated"] = estimated
-        sys.stdout.write(json.dumps({**view, "answer": told, "curve": to_builtins(curve)}) + "\n")
+        text = _json({**view, "answer": told, "curve": to_builtins(curve)})
     else:
         text = replay_text(view) + ("" if answered is None else query_text(answered, zone))
-        sys.stdout.write(text + ("" if curve is None else curve_text(curve, zone)))
-    if any(
-        (
-            not view["erased"]["explains"] and view["compared"]["differ"],
-            view["sums"]["differ"],
-            view["sums"]["totals_differ"],
-        )
-    ):
-        return common.EXIT_VIOLATED
-    return common.EXIT_NOTHING if answered is not None and answered.whole.mean is None else 0
+        text += "" if curve is None else curve_text(curve, zone)
+    code = common.EXIT_NOTHING if answered is not None and answered.whole.mean is None else 0
+    sums = view["sums"]
+    unexplained = not view["erased"]["explains"] and view["compared"]["differ"]
+    if unexplained or sums["differ"] or sums["totals_differ"]:
+        code = common.EXIT_VIOLATED
+    return Shown(text=lambda: text, code=code)
 
 
-def _compact(
-    args: argparse.Namespace, config: AggregatorConfig, place: Path, reader: Reader
-) -> Compacted:
+def _json(view: Mapping[str, Any]) -> str:
+    return json.dumps(view) + "\n"
+
+
+def _compact(asked: Asked, place: Path) -> Compacted:
     """Bring the spool into files."""
-    with _progress(quiet=args.json) as bars:
+    with _progress(quiet=asked.args.json) as bars:
         bar = bars.add_task("spool", total=None)
         return compact(
             place,
-            {stream.id: stream.slot_seconds for stream in config.streams},
-            reader.committed,
+            {stream.id: stream.slot_seconds for stream in asked.config.streams},
+            asked.reader.committed,
             lambda at, total: bars.update(bar, completed=at >> 10, total=total >> 10),
-            erased=erased_devices(reader.facts()),
+            erased=erased_devices(asked.reader.facts()),
         )
 
 
-def _run(
-    args: argparse.Namespace, config: AggregatorConfig, place: Path, reader: Reader
-) -> tuple[dict[str, Any], Counted]:
+def _run(asked: Asked, place: Path) -> tuple[dict[str, Any], Counted]:
     """Compact, count and compare; the store is read before and after the archive."""
-    selection = _selection(args, config, reader)
-    engine = _engine(args, place)
+    args, config, reader = asked.args, asked.config, asked.reader
+    selection, engine = _selection(asked), _engine(args, place)
     clock = [time.monotonic()]
     before, sums_before = _store_counts(reader, config), _store_sums(reader, config)
-    done = _compact(args, config, place, reader)
+    done = _compact(asked, place)
     clock.append(time.monotonic())
     with _progress(quiet=args.json) as bars:
         days = bars.add_task("days", total=None)
@@ -237,12 +234,12 @@ def _run(
     return view, counted
 
 
-def _selection(args: argparse.Namespace, config: AggregatorConfig, reader: Reader) -> Selection:
-    without = set(args.without)
-    if args.without_marked:
+def _selection(asked: Asked) -> Selection:
+    without, reader = set(asked.args.without), asked.reader
+    if asked.args.without_marked:
         without |= {mark.device for mark in reader.marks()}
         without |= {device.device for device in reader.devices() if device.held_s is not None}
-    bucket_slots = {stream.id: stream.bucket_slots for stream in config.streams}
+    bucket_slots = {stream.id: stream.bucket_slots for stream in asked.config.streams}
     return Selection(bucket_slots, frozenset(without))
 
 
@@ -261,22 +258,17 @@ def _engine(args: argparse.Namespace, place: Path) -> OpenEngine:
     return partial(spark_engine.open_spark, master=args.master, work=place / WORK)
 
 
-def _answer(  # noqa: PLR0913, PLR0917 (what was counted, of whom, and who asks)
-    args: argparse.Namespace,
-    reader: Reader,
-    config: AggregatorConfig,
-    stream: StreamTable,
-    tally: Tally,
-    without: Sequence[str],
+def _answer(
+    asked: Asked, tally: Tally, without: Sequence[str]
 ) -> tuple[QueryAnswer, CurveAnswer | None, dict[str, Any] | None]:
     """Return what `query` answers, with --curve `load-curve`, with --estimator another density.
 
     From the archive's counts. Who reported is the store's to say, less who is left out: a crowd is
     of those who are in it.
     """
-    first = 0 if args.since is None else args.since // stream.bucket_s
-    last = lookup.LAST_BUCKET if args.until is None else (args.until - 1) // stream.bucket_s
-    group = common.find_group(args, reader)
+    args, config, reader = asked.args, asked.config, asked.reader
+    stream, zone, group = asked.stream, asked.zone, asked.find_group()
+    first, last = buckets(asked)
     every = rows_of(tally, stream.id, first, last)
     tally = tally if group is None else comparison.only_group(tally, group)
     kept: Mapping[int, bytes] = reader.counts(stream.id, first, last, group).reporters
@@ -294,7 +286,6 @@ def _answer(  # noqa: PLR0913, PLR0917 (what was counted, of whom, and who asks)
         within=None if group is None else every,
     )
     facts = lookup.read_facts(reader, config, stream, group, counted)
-    zone = common.find_zone(args, config)
     work = partial(curve_shown, facts.plans, facts.rows, weights=facts.weights)
     found = answer(stream, facts, Grouping(args.by, zone), curve=work)
     revisions = lookup.read_revisions(reader, stream)

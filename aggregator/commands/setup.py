@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from aggregator.answers.fleet.changes import WrittenFleet
 from aggregator.answers.fleet.check_view import check_answer
 from aggregator.answers.local_time import offset_s
-from aggregator.commands.asking import Shown, add_command
+from aggregator.commands.asking import Shown
 from aggregator.commands.common import order, warn
 from aggregator.config import load_config, parse_config
 from aggregator.enrolment import texts as written
@@ -60,7 +60,7 @@ OPTIONS = {  # by which a key is written
 }
 
 
-def setup(args: argparse.Namespace) -> int:
+def setup(args: argparse.Namespace) -> Shown:
     """Write aggregator.toml and a broker's files for a new fleet, and say what to start."""
     place = args.directory.resolve()
     new = _checked(args, place)
@@ -72,7 +72,7 @@ def setup(args: argparse.Namespace) -> int:
         expected = f"expected a directory that can be made ({exc.strerror})"
         raise ConfigError(str(place), "DIR", expected) from exc
     view = WrittenFleet(directory=str(place), files=files, commands=_next(new, place))
-    return Shown(view, lambda: _text(new, view)).show(args)
+    return Shown(view, lambda: _text(new, view))
 
 
 def _checked(args: argparse.Namespace, place: Path) -> written.NewFleet:
@@ -297,7 +297,7 @@ _day = taken_as("seconds, above 0 and at most 86400", float, lambda s: 0 < s <= 
 
 def add(commands: Commands) -> None:
     """Add the command's options."""
-    parser = add_command(commands, setup, WrittenFleet, has_config=False)
+    parser = commands.add(setup, WrittenFleet, has_config=False)
     parser.description = DESCRIPTION
     add = parser.add_argument
     add("directory", metavar="DIR", type=Path, help="for all files; not there yet, or empty")

@@ -4,49 +4,43 @@ Streams are added in the configuration. What is retired goes into the store; the
 takes it from there.
 """
 
-import argparse
-
 from aggregator.answers.fleet import lists
-from aggregator.commands import common
-from aggregator.commands.asking import Commands, Shown, add_command, add_question
-from aggregator.config import AggregatorConfig
+from aggregator.commands.asking import ZONE, Asked, Commands, Shown, option
+from aggregator.commands.common import find_stream
+from aggregator.config import StreamTable
 from aggregator.store.administration.registry import reinstate_stream, retire_stream
-from aggregator.store.contract import Reader
+from aggregator.store.contract import Session
 
 
-def list_(args: argparse.Namespace, config: AggregatorConfig, reader: Reader) -> Shown:
+def list_(asked: Asked) -> Shown:
     """List the configured streams: unit, slots, the plan in force, since when one is retired."""
+    config, reader, zone = asked.config, asked.reader, asked.zone
     epochs, retired = reader.newest_epochs(), reader.retired()
     view = lists.streams_answer(config.fleet, config.streams, epochs, retired)
-    zone = common.find_zone(args, config)
     return Shown(view, lambda: lists.streams_text(view, zone))
 
 
-def retire(args: argparse.Namespace) -> int:
+def retire(asked: Asked, session: Session) -> Shown:
     """Count nothing more of a stream and issue no plan for it; its past stays as it is."""
-    with common.changing(args) as (config, session):
-        stream = common.find_stream(args, config, "stream")
-        changed = retire_stream(session, stream.id, int(common.make_clock(config).now()))
-    return _changed(args, stream.name, retired=True, changed=changed)
+    stream = find_stream(asked.args, asked.config, "stream")
+    changed = retire_stream(session, stream.id, asked.now_s)
+    return _changed(stream, retired=True, changed=changed)
 
 
-def reinstate(args: argparse.Namespace) -> int:
+def reinstate(asked: Asked, session: Session) -> Shown:
     """Let a stream that was retired count again, under the plans that it had."""
-    with common.changing(args) as (config, session):
-        stream = common.find_stream(args, config, "stream")
-        changed = reinstate_stream(session, stream.id)
-    return _changed(args, stream.name, retired=False, changed=changed)
+    stream = find_stream(asked.args, asked.config, "stream")
+    return _changed(stream, retired=False, changed=reinstate_stream(session, stream.id))
 
 
-def _changed(args: argparse.Namespace, stream: str, *, retired: bool, changed: bool) -> int:
-    view = lists.RetiredStream(stream=stream, retired=retired, changed=changed)
-    return Shown(view, lambda: lists.retired_text(view)).show(args)
+def _changed(stream: StreamTable, *, retired: bool, changed: bool) -> Shown:
+    view = lists.RetiredStream(stream=stream.name, retired=retired, changed=changed)
+    return Shown(view, lambda: lists.retired_text(view))
 
 
 def add(commands: Commands) -> None:
     """Add the commands' options."""
-    parser = commands.add_parser("streams", help="which streams count: list, retire, reinstate")
-    below = parser.add_subparsers(required=True, metavar="COMMAND")
-    common.add_zone(add_question(below, list_, lists.StreamsAnswer))
-    for command in (retire, reinstate):
-        add_command(below, command, lists.RetiredStream).add_argument("stream", help="its name")
+    below = commands.below("streams", "which streams count: list, retire, reinstate")
+    below.question(list_, lists.StreamsAnswer, ZONE)
+    for order in (retire, reinstate):
+        below.order(order, lists.RetiredStream, option("stream", help="its name"))

@@ -19,6 +19,7 @@ from types import FrameType
 from typing import Any, Protocol, cast
 
 from aggregator.answers.parts import answer_json
+from aggregator.commands.asking import Asked
 from aggregator.commands.common import (
     EXIT_CONFIG,
     EXIT_NOTHING,
@@ -38,7 +39,7 @@ from aggregator.console.questions import (
     words_of,
 )
 from aggregator.enrolment.tokens import Tokens
-from aggregator.errors import StoreError
+from aggregator.errors import NothingError, StoreError
 from aggregator.store.contract import Reader
 from aggregator.store.opening import open_reader
 from aggregator.store.rows import ReportSum
@@ -135,10 +136,7 @@ class Desk:
             request = PageRequest(self._config, self._open(), dict(given), self._now_s())
             if name in PAGES:
                 return Reply(0, answer_json(PAGES[name][0](request)).encode(), "")
-            file = FILES[name](request)
-            if file is None:
-                return Reply(EXIT_NOTHING, b"", f"{request.stream().name}: no plan was issued yet")
-            return Reply(0, file, "")
+            return Reply(0, FILES[name](request), "")
 
         return self._careful(made)
 
@@ -164,7 +162,7 @@ class Desk:
             except EdgeLdpError as exc:
                 return Reply(EXIT_CONFIG, b"", str(exc))
         settle_times(args, self._config)
-        told = args.question(args, self._config, self._open())
+        told = args.question(Asked(args, self._config, self._open()))
         text = "" if told.answer is None else answer_json(told.answer)
         return Reply(told.code, text.encode(), told.reason)
 
@@ -179,6 +177,8 @@ class Desk:
             return Reply(EXIT_BUSY, b"", f"not done in {LIMIT_S:.0f} s: ask for less")
         except ConfigError as exc:
             return Reply(EXIT_CONFIG, b"", f"{exc.key}: {exc.expected}")
+        except NothingError as exc:
+            return Reply(EXIT_NOTHING, b"", str(exc))
         except StoreError as exc:
             self.close()
             return Reply(EXIT_STORE, b"", str(exc))

@@ -20,8 +20,8 @@ import uvicorn
 
 from aggregator.answers.fleet.changes import ConsoleToken, ConsoleTokens
 from aggregator.answers.units import clock_text, text_table
-from aggregator.commands.asking import Shown, add_command
-from aggregator.commands.common import EXIT_CONFIG, ended, fail
+from aggregator.commands.asking import Commands, Shown, option, run
+from aggregator.commands.common import EXIT_CONFIG, fail
 from aggregator.config import (
     AggregatorConfig,
     ConfigError,
@@ -62,10 +62,10 @@ def main(argv: Sequence[str]) -> int:
     args = parser.parse_args(argv)
     if args.config is None:
         parser.error("the following arguments are required: -c/--config")
-    return ended(lambda: int(args.command(args)), CONSOLE)
+    return run(args, CONSOLE)
 
 
-def serve(args: argparse.Namespace) -> int:
+def serve(args: argparse.Namespace) -> Shown:
     """Serve until told to stop (SIGTERM, SIGINT)."""
     config = load_config(args.config)
     own = config.console
@@ -79,7 +79,7 @@ def serve(args: argparse.Namespace) -> int:
         listening = _listening(own.listen, port)
     except OSError as exc:
         reason = f"cannot listen on {own.listen}, port {port}: {exc.strerror}: [console] port"
-        return fail(reason, EXIT_CONFIG, CONSOLE)
+        return Shown().but(EXIT_CONFIG, reason)
     made = (
         socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         for _ in range(1 + own.processes + (signing is not None))
@@ -93,7 +93,7 @@ def serve(args: argparse.Namespace) -> int:
     if not os.fork():
         for one in (listening, *ours):
             one.close()
-        return keep(makers, asks)
+        return Shown(code=keep(makers, asks))
     for one in theirs:
         one.close()
     answering = ours if signing is None else ours[:-1]
@@ -108,7 +108,7 @@ def serve(args: argparse.Namespace) -> int:
     is_path = own.listen.startswith("/")
     address = own.listen if is_path else _address(config, listening.getsockname()[1])
     _Server(served, address, console.end).run(sockets=[listening])
-    return 0
+    return Shown()
 
 
 def _listening(place: str, port: int) -> socket.socket:
@@ -203,7 +203,7 @@ class _Server(uvicorn.Server):
             ServiceManager(os.environ).tell("READY=1")
 
 
-def make(args: argparse.Namespace) -> int:
+def make(args: argparse.Namespace) -> Shown:
     """Make a token, shown once: only its hash is kept."""
     role = " ".join([args.role, *args.group])
     try:
@@ -211,26 +211,24 @@ def make(args: argparse.Namespace) -> int:
     except ParameterError as exc:
         raise ConfigError("arguments", "--role", f"expected {exc.expected}") from exc
     token = _tokens(args).make(args.name, int(time.time()), role)
-    sys.stdout.write(f"{token}\n")
     sys.stderr.write(f"token of {args.name}: it is shown this once, and let in at once\n")
-    return 0
+    return Shown(text=lambda: f"{token}\n")
 
 
-def list_(args: argparse.Namespace) -> int:
+def list_(args: argparse.Namespace) -> Shown:
     """List whose tokens there are, and since when."""
     every = sorted(_tokens(args).all().items())
     made = [ConsoleToken(name=name, made_s=row["made_s"], role=row["role"]) for name, row in every]
     rows = [[one.name, one.role, clock_text(one.made_s)] for one in made]
     text = text_table(["token of", "role", "made UTC"], rows) + "\n"
-    return Shown(ConsoleTokens(tokens=made), lambda: text).show(args)
+    return Shown(ConsoleTokens(tokens=made), lambda: text)
 
 
-def revoke(args: argparse.Namespace) -> int:
+def revoke(args: argparse.Namespace) -> Shown:
     """Let in somebody's token no longer, from now on."""
     if not _tokens(args).revoke(args.name):
-        return fail(f"there is no token of {args.name!r}", EXIT_CONFIG, CONSOLE)
-    sys.stdout.write(f"{args.name} is not let in any longer\n")
-    return 0
+        return Shown().but(EXIT_CONFIG, f"there is no token of {args.name!r}")
+    return Shown(text=lambda: f"{args.name} is not let in any longer\n")
 
 
 def _tokens(args: argparse.Namespace) -> Tokens:
@@ -256,17 +254,14 @@ def _parser() -> argparse.ArgumentParser:
     told = "in the place of [console] port; 0: any that is free"
     top.add_argument("--port", type=port_or_any, metavar="PORT", help=told)
     top.set_defaults(command=serve)
-    commands = top.add_subparsers(metavar="COMMAND")
-    below = commands.add_parser("tokens", help="who may look: make, list, revoke").add_subparsers(
-        required=True, metavar="COMMAND"
-    )
-    for command in (make, revoke):
-        sub = add_command(below, command)
-        sub.add_argument("name", help="a-z 0-9 . _ -")
-        if command is make:
-            told = "what may be seen: docs/console.md"
-            sub.add_argument("--role", choices=ROLES, default=OPERATOR, help=told)
-            told = "figures of this group alone (repeat for more); for a viewer"
-            sub.add_argument("--group", action="append", default=[], help=told)
-    add_command(below, list_, ConsoleTokens)
+    commands = Commands(top, required=False)
+    below = commands.below("tokens", "who may look: make, list, revoke")
+    name = option("name", help="a-z 0-9 . _ -")
+    seen, alone = "what may be seen: docs/console.md", "figures of this group alone"
+    role = option("--role", choices=ROLES, default=OPERATOR, help=seen)
+    told = f"{alone} (repeat for more); for a viewer"
+    group = option("--group", action="append", default=[], help=told)
+    below.add(make, None, name, role, group)
+    below.add(revoke, None, name)
+    below.add(list_, ConsoleTokens)
     return top

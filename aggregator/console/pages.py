@@ -24,6 +24,7 @@ from aggregator.answers.parts import AnswerPart
 from aggregator.answers.plan_view import Look, PlanTerms, look_of, plan_terms
 from aggregator.answers.units import amount_of
 from aggregator.config import AggregatorConfig, ConfigError, StreamTable
+from aggregator.errors import NothingError
 from aggregator.store.contract import Reader
 from aggregator.store.rows import ORDERS, STATES
 from edge_ldp.certify.verdict import judge_plan
@@ -308,17 +309,21 @@ def audit(request: PageRequest) -> ChangesPage:
     )
 
 
-def message(request: PageRequest) -> bytes | None:
-    """Return the plan in force as published, for `edge-ldp certify --plan`."""
-    newest = newest_plan(request.reader.plans(), request.stream())
-    return None if newest is None else newest.payload
+def message(request: PageRequest) -> bytes:
+    """Return the plan in force as published, for `edge-ldp certify --plan`; or NothingError."""
+    stream = request.stream()
+    newest = newest_plan(request.reader.plans(), stream)
+    if newest is None:
+        raise NothingError(f"{stream.name}: no plan was issued yet")
+    return newest.payload
 
 
-def certificate(request: PageRequest) -> bytes | None:
-    """Return its certificate, proved now, for `edge-ldp certify --check`."""
-    payload = message(request)
-    proved = None if payload is None else judge_plan(payload).certificate
-    return None if proved is None else proved.to_json()
+def certificate(request: PageRequest) -> bytes:
+    """Return its certificate, proved now, for `edge-ldp certify --check`; or NothingError."""
+    proved = judge_plan(message(request)).certificate
+    if proved is None:
+        raise NothingError(f"{request.stream().name}: no plan was issued yet")
+    return proved.to_json()
 
 
 def _summary(request: PageRequest) -> FleetSummary:
@@ -337,7 +342,7 @@ PAGES: Mapping[str, tuple[Callable[[PageRequest], AnswerPart], type[AnswerPart]]
     "audit": (audit, ChangesPage),
     "summary": (_summary, FleetSummary),
 }
-FILES: Mapping[str, Callable[[PageRequest], bytes | None]] = {
+FILES: Mapping[str, Callable[[PageRequest], bytes]] = {
     "message": message,
     "certificate": certificate,
 }

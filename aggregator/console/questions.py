@@ -16,6 +16,7 @@ from msgspec.json import schema_components
 from aggregator.answers.announcement import AnnouncedSums
 from aggregator.answers.parts import AnswerPart
 from aggregator.commands import devices, figures, plan, read, streams
+from aggregator.commands.asking import Commands
 from aggregator.console.pages import PAGES
 from edge_ldp.arguments import Parser
 from edge_ldp.sums import forecast_command as forecast
@@ -112,7 +113,7 @@ def forecasting() -> argparse.ArgumentParser:
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the commands that only read, as `edge-ldp aggregator` has them."""
     made = _Asked(prog="edge-ldp aggregator")
-    commands = made.add_subparsers(required=True)
+    commands = Commands(made)
     for part in (read, figures, devices, plan, streams):
         part.add(commands)
     return made
