@@ -4,35 +4,23 @@ Categories are 0..size-1; anything else is refused, never clamped. Source: docs/
 Mechanisms.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from math import log
-from typing import TYPE_CHECKING, ClassVar, Protocol, Self, SupportsIndex
+from typing import ClassVar, Self, SupportsIndex, TypeAlias
 
-from edge_ldp.checks import exact_integer, iterable
+from edge_ldp.checks import exact_integer, iterable, taking
+from edge_ldp.device.channel import Wave
 from edge_ldp.device.errors import ParameterError
-from edge_ldp.device.oracle import outside
+from edge_ldp.device.oracle import Grr, HaarHrr, Hierarchy, Hrr, Olh, Oue, outside
 from edge_ldp.entropy import ReportDraw
+from edge_ldp.mechanisms.base import integer
 from edge_ldp.mechanisms.waved import wave_rows, waves
+from edge_ldp.ratio import Epsilon, Ratio, floor_ratio
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from edge_ldp.device.channel import Wave
-    from edge_ldp.device.draw import Uniform
-
-
-class Client(Protocol):
-    """What every client of `edge_ldp.device.oracle` offers."""
-
-    @property
-    def size(self) -> int:
-        """Categories."""
-
-    def perturb(self, value: int, draw: Uniform) -> Sequence[int]:
-        """Return one report."""
+WaveClient: TypeAlias = Grr | Olh | Hrr | HaarHrr
+Client: TypeAlias = WaveClient | Oue | Hierarchy
 
 
 class Oracle(ABC):
@@ -46,16 +34,25 @@ class Oracle(ABC):
     name: ClassVar[str]
     client: Client
 
-    def __init__(self, client: Client) -> None:
-        self.client = client
-        self._perturb = client.perturb
+    @taking(size=exact_integer)
+    def __init__(self, *, epsilon: Epsilon, size: int) -> None:
+        self._use(self._client(size, floor_ratio(epsilon)))
 
     @classmethod
     def of(cls, client: Client) -> Self:
         """Return the oracle of a client that `edge_ldp.device.oracle` made."""
         made = cls.__new__(cls)
-        Oracle.__init__(made, client)
+        Oracle._use(made, client)
         return made
+
+    @staticmethod
+    @abstractmethod
+    def _client(size: int, ratio: Ratio) -> Client:
+        """Return the client for so many categories whose largest ratio is this one."""
+
+    def _use(self, client: Client) -> None:
+        self.client = client
+        self._perturb = client.perturb
 
     @classmethod
     @abstractmethod
@@ -168,18 +165,23 @@ def checked(name: str, numbers: Sequence[int], *limits: int) -> tuple[int, ...]:
     raise ParameterError(name, "integers, each from 0 to below " + ", ".join(map(str, limits)))
 
 
-class WaveClient(Client, Protocol):
-    """A client whose code is drawn from one wave."""
-
-    @property
-    def channel(self) -> Wave:
-        """The wave, of half-width 0."""
-
-
 class OfWave(Oracle):
     """An oracle whose code, given the public part, is drawn from one wave."""
 
     client: WaveClient
+
+    @staticmethod
+    @abstractmethod
+    def _client(size: int, ratio: Ratio) -> WaveClient: ...
+
+    @classmethod
+    def from_plan(cls, table: Mapping[str, object]) -> Self:
+        """Return the oracle that `to_plan` described; raises ParameterError for the field."""
+        size, wave = integer(table, "size"), one_wave(table)
+        client = cls._client(size, Ratio(wave.r_num, wave.r_den))
+        if client.channel.d != wave.d:
+            raise ParameterError("waves", f"[[{client.channel.d}, 0, r_num, r_den]]")
+        return cls.of(client)
 
     def to_plan(self) -> dict[str, object]:
         """Return the integers that define this oracle, ready for JSON."""
@@ -197,11 +199,11 @@ class OfWave(Oracle):
         return [Fraction(wave.weight(index, j), wave.total) for j in range(wave.code_count)]
 
 
-def one_wave(table: Mapping[str, object], inputs: int | None = None) -> Wave:
-    """Return a plan's one wave, of half-width 0 and `inputs` inputs; raises ParameterError."""
+def one_wave(table: Mapping[str, object]) -> Wave:
+    """Return a plan's one wave, of half-width 0; raises ParameterError."""
     (wave,) = waves(table, 1)
-    if wave.c or inputs not in (None, wave.d):
-        raise ParameterError("waves", f"[[{inputs or 'd'}, 0, r_num, r_den]]")
+    if wave.c:
+        raise ParameterError("waves", "[[d, 0, r_num, r_den]]")
     return wave
 
 

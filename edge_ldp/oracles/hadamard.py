@@ -6,17 +6,16 @@ Rows of the matrix are orthogonal, so the entry of another item agrees with the 
 the rows: estimates are unbiased exactly, with no collisions to correct. Source: [SW] §4.2.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from typing import Self, TypeVar
+from typing import TypeVar
 
-from edge_ldp.checks import exact_integer, iterable, taking
+from edge_ldp.checks import iterable, taking
 from edge_ldp.device import oracle
 from edge_ldp.device.channel import Wave
 from edge_ldp.device.errors import ParameterError
-from edge_ldp.mechanisms.base import integer
-from edge_ldp.oracles.base import OfWave, Tree, checked, one_wave
-from edge_ldp.ratio import Epsilon, floor_ratio
+from edge_ldp.oracles.base import OfWave, Tree, checked
+from edge_ldp.ratio import Ratio
 
 
 class Hrr(OfWave):
@@ -29,16 +28,9 @@ class Hrr(OfWave):
     name = "hrr"
     client: oracle.Hrr
 
-    @taking(size=exact_integer)
-    def __init__(self, *, epsilon: Epsilon, size: int) -> None:
-        ratio = floor_ratio(epsilon)
-        super().__init__(oracle.hrr(size, ratio.num, ratio.den))
-
-    @classmethod
-    def from_plan(cls, table: Mapping[str, object]) -> Self:
-        """Return the oracle that `to_plan` described; raises ParameterError for the field."""
-        wave = one_wave(table, 2)
-        return cls.of(oracle.hrr(integer(table, "size"), wave.r_num, wave.r_den))
+    @staticmethod
+    def _client(size: int, ratio: Ratio) -> oracle.Hrr:
+        return oracle.hrr(size, ratio.num, ratio.den)
 
     @property
     def report_length(self) -> int:
@@ -133,16 +125,9 @@ class HaarHrr(OfWave, Tree):
     name = "haar-hrr"
     client: oracle.HaarHrr
 
-    @taking(size=exact_integer)
-    def __init__(self, *, epsilon: Epsilon, size: int) -> None:
-        ratio = floor_ratio(epsilon)
-        super().__init__(oracle.haar_hrr(size, ratio.num, ratio.den))
-
-    @classmethod
-    def from_plan(cls, table: Mapping[str, object]) -> Self:
-        """Return the oracle that `to_plan` described; raises ParameterError for the field."""
-        wave = one_wave(table, 2)
-        return cls.of(oracle.haar_hrr(integer(table, "size"), wave.r_num, wave.r_den))
+    @staticmethod
+    def _client(size: int, ratio: Ratio) -> oracle.HaarHrr:
+        return oracle.haar_hrr(size, ratio.num, ratio.den)
 
     @property
     def report_length(self) -> int:

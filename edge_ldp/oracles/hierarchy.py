@@ -30,9 +30,12 @@ class Hierarchy(Tree):
 
     @taking(size=exact_integer, fanout=exact_integer)
     def __init__(self, *, epsilon: Epsilon, size: int, fanout: int = 4) -> None:
-        ratio = floor_ratio(epsilon)
+        self._use(self._client(size, floor_ratio(epsilon), fanout))
+
+    @staticmethod
+    def _client(size: int, ratio: Ratio, fanout: int = 4) -> oracle.Hierarchy:
         levels = tuple(_level(ratio, nodes) for nodes in oracle.level_sizes(size, fanout))
-        super().__init__(oracle.hierarchy(size, fanout, levels))
+        return oracle.hierarchy(size, fanout, levels)
 
     @classmethod
     def from_plan(cls, table: Mapping[str, object]) -> Self:

@@ -10,13 +10,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Self
 
-from edge_ldp.checks import exact_integer, iterable, taking
+from edge_ldp.checks import iterable, taking
 from edge_ldp.device import oracle
 from edge_ldp.device.channel import MAX_SIZE
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.mechanisms.base import integer, integers
 from edge_ldp.oracles.base import OfWave, Oracle, checked, one_wave
-from edge_ldp.ratio import Epsilon, Ratio, floor_ratio
+from edge_ldp.ratio import Ratio
 
 
 class Support(Oracle):
@@ -94,17 +94,9 @@ class Grr(Support, OfWave):
     name = "grr"
     client: oracle.Grr
 
-    @taking(size=exact_integer)
-    def __init__(self, *, epsilon: Epsilon, size: int) -> None:
-        ratio = floor_ratio(epsilon)
-        super().__init__(oracle.grr(size, ratio.num, ratio.den))
-
-    @classmethod
-    def from_plan(cls, table: Mapping[str, object]) -> Self:
-        """Return the oracle that `to_plan` described; raises ParameterError for the field."""
-        size = integer(table, "size")
-        wave = one_wave(table, size)
-        return cls.of(oracle.grr(size, wave.r_num, wave.r_den))
+    @staticmethod
+    def _client(size: int, ratio: Ratio) -> oracle.Grr:
+        return oracle.grr(size, ratio.num, ratio.den)
 
     @property
     def report_length(self) -> int:
@@ -152,10 +144,9 @@ class Olh(Support, OfWave):
     name = "olh"
     client: oracle.Olh
 
-    @taking(size=exact_integer)
-    def __init__(self, *, epsilon: Epsilon, size: int) -> None:
-        ratio = floor_ratio(epsilon)
-        super().__init__(oracle.olh(size, hash_range(ratio), ratio.num, ratio.den))
+    @staticmethod
+    def _client(size: int, ratio: Ratio) -> oracle.Olh:
+        return oracle.olh(size, hash_range(ratio), ratio.num, ratio.den)
 
     @classmethod
     def from_plan(cls, table: Mapping[str, object]) -> Self:
@@ -240,10 +231,9 @@ class Oue(Support):
     name = "oue"
     client: oracle.Oue
 
-    @taking(size=exact_integer)
-    def __init__(self, *, epsilon: Epsilon, size: int) -> None:
-        ratio = floor_ratio(epsilon)
-        super().__init__(oracle.oue(size, ratio.num, ratio.den))
+    @staticmethod
+    def _client(size: int, ratio: Ratio) -> oracle.Oue:
+        return oracle.oue(size, ratio.num, ratio.den)
 
     @classmethod
     def from_plan(cls, table: Mapping[str, object]) -> Self:
