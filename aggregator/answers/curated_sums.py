@@ -13,8 +13,8 @@ from itertools import groupby
 from typing import NamedTuple
 
 from aggregator.counting.curated import shape_of
-from edge_ldp.continual import Exponential, Mean, Median, Moving, RangeSum, Recent, Shape
-from edge_ldp.continual.smoothers import Smoother
+from edge_ldp.continual import RangeSum, Shape
+from edge_ldp.continual.smoothers import SMOOTHERS, Smoother
 from edge_ldp.continual.variance import (
     Run,
     coefficient,
@@ -26,9 +26,6 @@ from edge_ldp.device.errors import EdgeLdpError
 from edge_ldp.protocol.released import PublicDesign
 
 MAX_CHUNKS = 1 << 20  # that the weights of a sum may reach over: a liar's position costs no more
-_SMOOTHERS: Mapping[str, type[Smoother]] = {
-    kind.name: kind for kind in (Recent, Mean, Median, Moving, Exponential)
-}
 
 
 class ReleasedError(EdgeLdpError):
@@ -78,7 +75,7 @@ def released_sum(
         runs = list(_runs(list(of_series)))
         facts = {number: fact for (of, number), fact in chunks.items() if of == series}
         design = _design(series, facts)
-        shape, smoother = shape_of(design), _SMOOTHERS[design.smoother]()
+        shape, smoother = shape_of(design), SMOOTHERS[design.smoother]()
         epsilon = Fraction(*design.epsilon)
         more, exact = _variance(shape, smoother, epsilon, facts, runs)
         variance += more

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 from edge_ldp.device.channel import Wave
 from edge_ldp.device.table import Profile
@@ -24,42 +24,12 @@ STRUCTURE = "structure"
 ENUMERATION = "enumeration"
 
 
-class ChannelLaw(Protocol):
-    """Integer weights of (input, code) pairs, and the order in which a draw runs through them."""
-
-    @property
-    def kind(self) -> str:
-        """Say what it is, in a word."""
-
-    @property
-    def method(self) -> str:
-        """STRUCTURE or ENUMERATION: how it is known."""
-
-    def row(self, index: int) -> list[int]:
-        """Return the weights of all codes under one input."""
-
-    def column(self, code: int) -> list[int]:
-        """Return the weights of one code under all inputs."""
-
-    def order(self, index: int) -> Iterable[int]:
-        """Return all codes in the order of the draws that give them."""
-
-    def totals(self) -> set[int]:
-        """Return the totals that rows have: one, if the channel is sound."""
-
-    def least(self) -> int:
-        """Return the smallest weight."""
-
-    def ratio(self) -> Fraction:
-        """Return the largest factor between two inputs' weights of one code; weights ≥ 1."""
-
-    def moments(self, outputs: Sequence[int]) -> list[tuple[int, int]] | None:
-        """Return (Σ weight·output, Σ weight·output²) of every row, None where it cannot be told."""
-
-
 @dataclass(frozen=True, slots=True)
 class WaveBand:
-    """d inputs, d + 2c codes: codes i..i+2c weigh `near`, every other code weighs `far`."""
+    """d inputs, d + 2c codes: codes i..i+2c weigh `near`, every other code weighs `far`.
+
+    `kind`: what it is, in a word; `method`: how it is known.
+    """
 
     kind: str
     d: int
@@ -96,7 +66,7 @@ class WaveBand:
         return min(self.far, *self.near)
 
     def ratio(self) -> Fraction:
-        """Return the largest factor between two weights of a column. Cost: O(codes)."""
+        """Return the largest factor between two weights ≥ 1 of a column. Cost: O(codes)."""
         best = (1, 1)
         width, high, low = len(self.near), deque[int](), deque[int]()
         for code in range(self.code_count):
@@ -116,7 +86,7 @@ class WaveBand:
         return Fraction(*best)
 
     def moments(self, outputs: Sequence[int]) -> list[tuple[int, int]] | None:
-        """Return the moments of every row if the outputs are equally spaced, else None."""
+        """Return (Σ weight·output, Σ weight·output²) of every row; None if outputs are uneven."""
         gap = outputs[1] - outputs[0]
         if any(left + gap != right for left, right in pairwise(outputs)):
             return None
@@ -150,7 +120,7 @@ class Rows:
         return range(len(self.rows[index]))
 
     def totals(self) -> set[int]:
-        """Return the totals of all rows."""
+        """Return the totals that rows have: one, if the channel is sound."""
         return set(map(sum, self.rows))
 
     def least(self) -> int:
@@ -158,13 +128,17 @@ class Rows:
         return min(map(min, self.rows))
 
     def ratio(self) -> Fraction:
-        """Return the largest factor between two weights of a column."""
+        """Return the largest factor between two weights ≥ 1 of a column."""
         columns = zip(*self.rows, strict=True)
         return max(Fraction(max(column), min(column)) for column in columns)
 
     def moments(self, outputs: Sequence[int]) -> list[tuple[int, int]] | None:
-        """Return the moments of every row, by definition."""
+        """Return (Σ weight·output, Σ weight·output²) of every row, by definition."""
         return [row_moments(row, outputs) for row in self.rows]
+
+
+ChannelLaw: TypeAlias = WaveBand | Rows
+"""Integer weights of (input, code) pairs, and the order in which a draw runs through them."""
 
 
 def channel_law(channel: Channel) -> ChannelLaw:

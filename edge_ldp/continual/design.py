@@ -12,16 +12,13 @@ from edge_ldp.checks import a, exact_integer, integer_in, taking, word
 from edge_ldp.continual.chunk import MEMORIES
 from edge_ldp.continual.noise import MAX_SCALE
 from edge_ldp.continual.shape import Shape
-from edge_ldp.continual.smoothers import Exponential, Mean, Median, Moving, Recent, Smoother
+from edge_ldp.continual.smoothers import SMOOTHERS, Smoother
 from edge_ldp.continual.threshold import MAX_THETA, Fixed, Optimiser, check_epsilon
 from edge_ldp.device.errors import ParameterError
 
 MAX_READINGS = 1 << 26
 MISSING: Final = ("gap", "zero")
 MODES: Final = ("parallel", "sequential")
-SMOOTHERS: Final[dict[str, type[Smoother]]] = {
-    kind.name: kind for kind in (Recent, Mean, Median, Moving, Exponential)
-}
 
 
 @taking(every=integer_in(least=1), mode=word(*MODES))

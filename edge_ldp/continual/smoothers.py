@@ -1,17 +1,19 @@
 """Predictions of the next block from finished ones: causal, exact rationals, post-processing.
 
 A block is the noisy total of b^s values; `rate` predicts one value. Before any block it is θ/2.
-O(1) a block (Median: O(log n)). Source: [ToPS] Appendix D as read by docs/methods.md, Decided
-readings: only finished blocks count; the mean is over them; Moving has w terms, fewer at the start;
-Exponential begins with θ/2; a median of two is their lower one, as rates need not be halves of
-integers.
+O(1) a block (Median: O(log n)). All offer the same: `add` takes a finished block, `total(first)` is
+the next one's, `first` while there is none, `weights(finished)` what each finished block has in it
+where that `is_linear`; `restore` continues from a `state`, raises ParameterError where it is none.
+Source: [ToPS] Appendix D as read by docs/methods.md, Decided readings: only finished blocks count;
+the mean is over them; Moving has w terms, fewer at the start; Exponential begins with θ/2; a median
+of two is their lower one, as rates need not be halves of integers.
 """
 
 from collections import deque
 from collections.abc import Sequence
 from fractions import Fraction
 from heapq import heappush, heappushpop
-from typing import ClassVar, Protocol
+from typing import ClassVar, Final, TypeAlias
 
 from edge_ldp.checks import FRACTION, integer_in, taking
 from edge_ldp.device.errors import ParameterError
@@ -21,28 +23,6 @@ MAX_TERMS = 4096
 _NEGLIGIBLE = 64  # blocks ago; 0.4^64 < 1e-25
 
 Runs = list[tuple[int, int, Fraction]]  # blocks [start, stop) with one weight
-
-
-class Smoother(Protocol):
-    """Predicts the next block's total."""
-
-    name: ClassVar[str]
-    is_linear: ClassVar[bool]
-
-    def add(self, block: int) -> None:
-        """Take the noisy total of a finished block."""
-
-    def total(self, first: Fraction) -> Fraction:
-        """Return the predicted total of the next block; `first` while there is none."""
-
-    def weights(self, finished: int) -> Runs:
-        """Return the weight of each finished block in the prediction of block `finished`."""
-
-    def state(self) -> list[int]:
-        """Return what `restore` needs."""
-
-    def restore(self, state: Sequence[int]) -> None:
-        """Continue from a state; raises ParameterError when it is none."""
 
 
 class Recent:
@@ -235,6 +215,10 @@ class Exponential:
         self._level = list(state)
 
 
+Smoother: TypeAlias = Recent | Mean | Median | Moving | Exponential
+SMOOTHERS: Final[dict[str, type[Smoother]]] = {
+    kind.name: kind for kind in (Recent, Mean, Median, Moving, Exponential)
+}
 _LEVEL_BITS = 16
 
 

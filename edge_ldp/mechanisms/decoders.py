@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 from edge_ldp.device.channel import Wave
 from edge_ldp.device.errors import ParameterError
@@ -17,16 +17,6 @@ from edge_ldp.device.table import Profile
 if TYPE_CHECKING:
     from edge_ldp.device.channel import Channel
     from edge_ldp.device.table import Table
-
-
-class Decoder(Protocol):
-    """What a branch's codes stand for, in input indices."""
-
-    def index(self, code: int) -> Fraction:
-        """Return the input index that `code` (of this branch, from 0) stands for."""
-
-    def moments(self, index: int) -> tuple[Fraction, Fraction]:
-        """Return the exact mean of `index(code)` and of its square under one input."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +34,7 @@ class Affine:
     flat: tuple[int, int, int]
 
     def index(self, code: int) -> Fraction:
-        """Return (total·code − mean of the code under input 0 · total) / excess weight."""
+        """Return its input index: (total·code − total·mean of it under input 0) / excess weight."""
         return Fraction(self.total * code - self.flat[1] - self.excess[1], self.excess[0])
 
     def moments(self, index: int) -> tuple[Fraction, Fraction]:
@@ -74,6 +64,10 @@ class ListedDecoder:
         first = sum((w * y for w, y in weighed), Fraction(0))
         second = sum((w * y * y for w, y in weighed), Fraction(0))
         return first / self.table.total, second / self.table.total
+
+
+Decoder: TypeAlias = Affine | ListedDecoder
+"""What a branch's codes, counted from 0, stand for, in input indices."""
 
 
 def affine(channel: Channel) -> Affine:

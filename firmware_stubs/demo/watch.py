@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Self, TypeAlias
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -81,17 +81,6 @@ class Snapshot:
         return f"epoch {epoch}: θ = {theta_w / 1000:.1f} kW"
 
 
-class View(Protocol):
-    """Shows snapshots; a context manager that leaves the terminal as it was."""
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(self, *problem: object) -> None: ...
-
-    def show(self, snapshot: Snapshot) -> None:
-        """Show one moment."""
-
-
 class Lines:
     """Plain lines: each phase, each new θ, each simulated week."""
 
@@ -132,6 +121,10 @@ class LiveView:
     def show(self, snapshot: Snapshot) -> None:
         """Draw a snapshot."""
         self._live.update(picture_of(snapshot), refresh=True)
+
+
+View: TypeAlias = Lines | LiveView
+"""Shows snapshots; a context manager that leaves the terminal as it was."""
 
 
 def picture_of(snapshot: Snapshot) -> RenderableType:

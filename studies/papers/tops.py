@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from edge_ldp.continual.design import SMOOTHERS
+from edge_ldp.continual.smoothers import SMOOTHERS
 from studies.evaluate.files import built_in
 from studies.evaluate.metrics import query_pairs
 from studies.evaluate.report import markdown_table

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from edge_ldp.continual.arrays import ArrayNoise
-from edge_ldp.continual.design import SMOOTHERS
 from edge_ldp.continual.noise import NodeNoise
+from edge_ldp.continual.smoothers import SMOOTHERS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from edge_ldp.continual.design import SMOOTHERS
+from edge_ldp.continual.smoothers import SMOOTHERS
 from studies.evaluate.study import Panel, Study, Task
 from studies.evaluate.tops import approximation
 from studies.evaluate.tops.layout import PAPER, QUICK, lay_out

@@ -9,8 +9,15 @@ from hypothesis import strategies as st
 
 from edge_ldp import ParameterError
 from edge_ldp.continual import smoothers as room
-from edge_ldp.continual.design import SMOOTHERS
-from edge_ldp.continual.smoothers import Exponential, Mean, Median, Moving, Recent, Smoother
+from edge_ldp.continual.smoothers import (
+    SMOOTHERS,
+    Exponential,
+    Mean,
+    Median,
+    Moving,
+    Recent,
+    Smoother,
+)
 
 F = Fraction
 FIRST = F(7, 2)

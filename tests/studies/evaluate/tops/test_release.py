@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from edge_ldp.continual import Curator, Design, Fixed, Released, Shape
-from edge_ldp.continual.design import SMOOTHERS
+from edge_ldp.continual.smoothers import SMOOTHERS
 from studies.evaluate.tops.release import range_sums
 
 KEY_WORDS = (11, 22, 33, 44)
