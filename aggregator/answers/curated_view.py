@@ -1,6 +1,7 @@
 """Answers about curated streams, for machines (JSON) and for people: one device each, no fleet."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, tzinfo
 from fractions import Fraction
 from math import sqrt
@@ -164,50 +165,40 @@ def read_curated(  # noqa: PLR0913 (what is asked for)
         sums, error = [], ""
         try:
             parts = ranges(first, end, one.design, by, zone)
-            sums = curated_sums(values, one.chunks, one.design, parts, zone)
+            sums = curated_sums(values, one, parts, zone)
         except ReleasedError as exc:
             error = str(exc)
-        found.append(curated_stream(one.device, one.chunks, one.design, sums, error))
+        found.append(curated_stream(one, sums, error))
     return ReleasedAnswer(released=found)
 
 
 def curated_sums(
     values: Sequence[Value],
-    chunks: Mapping[tuple[int, int], ChunkFacts],
-    design: PublicDesign,
+    one: CuratedStream,
     parts: Iterable[tuple[int, int]],
     zone: tzinfo = UTC,
 ) -> list[CuratedSum]:
-    """Return one sum for each range of slots [low, high), which rise; empty ones have no figures.
+    """Return one sum for each range of slots [low, high); empty ones have no figures.
 
     values: of all ranges, in rising slots. Raises ReleasedError.
     """
-    rows = []
-    at = 0
+    rows, slot = [], attrgetter("slot")
     for low, high in parts:
-        until = at
-        while until < len(values) and values[until].slot < high:
-            until += 1
-        found = released_sum(values[at:until], chunks, low, high)
-        rows.append(
-            _sum(found, design, low * design.slot_seconds, high * design.slot_seconds, zone)
-        )
-        at = until
+        begin, end = (bisect_left(values, border, key=slot) for border in (low, high))
+        found = released_sum(values[begin:end], one.chunks, low, high)
+        rows.append(_sum(found, one.design, low, high, zone))
     return rows
 
 
 def curated_stream(
-    device: str,
-    chunks: Mapping[tuple[int, int], ChunkFacts],
-    design: PublicDesign,
-    sums: list[CuratedSum],
-    error: str = "",
+    one: CuratedStream, sums: list[CuratedSum], error: str = ""
 ) -> CuratedStreamSums:
     """Return what is public of a stream, and its sums; `error`: it contradicts itself."""
+    design, chunks = one.design, one.chunks
     thetas = [facts.theta for _, facts in sorted(chunks.items())]
     return CuratedStreamSums.of(
         design,
-        device=device,
+        device=one.device,
         stream=design.name,
         structure=design.kind,
         epsilon=float(Fraction(*design.epsilon)),
@@ -258,24 +249,23 @@ def released_text(view: ReleasedAnswer, zone: tzinfo = UTC) -> str:
 
 
 def _sum(
-    found: ReleasedSum, design: PublicDesign, from_s: int, to_s: int, zone: tzinfo
+    found: ReleasedSum, design: PublicDesign, first: int, end: int, zone: tzinfo
 ) -> CuratedSum:
     total, some = found.sum, found.sum.readings > 0
-    ends = total.interval(CONFIDENCE) if some else (None, None)
-    whole = total.total if some else None
-    return CuratedSum(
+    whole, low, high = (total.total, *total.interval(CONFIDENCE)) if some else (None, None, None)
+    from_s, to_s = first * design.slot_seconds, end * design.slot_seconds
+    return CuratedSum.of(
+        total,
         from_s=from_s,
         to_s=to_s,
         from_=iso(from_s, zone),
         to=iso(to_s, zone),
         total=whole,
-        low=ends[0],
-        high=ends[1],
-        **energies(design, whole, *ends),
+        low=low,
+        high=high,
+        **energies(design, whole, low, high),
         mean=total.total / total.readings if some else None,
         sd=sqrt(total.variance) if some else None,
-        readings=total.readings,
-        missing=total.missing,
         exact=total.is_exact if some else True,
         whole_blocks=found.is_whole if some else UNSET,
         thetas=list(found.thetas) if some else UNSET,

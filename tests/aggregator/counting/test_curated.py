@@ -11,6 +11,7 @@ import pytest
 
 from aggregator.answers.curated_sums import ChunkFacts, ReleasedError, Value, released_sum
 from aggregator.answers.curated_view import (
+    CuratedStream,
     ReleasedAnswer,
     curated_stream,
     curated_sums,
@@ -358,8 +359,8 @@ def test_the_view_says_what_is_public_and_what_is_missing() -> None:
     design = tops_design(epsilon=1, ceiling=500, theta=500, chunk=32, fanout=4, pruned=1)
     _, stored, chunks = curate(design, 40)
     public = chunks[9, 0].design
-    zone = ZoneInfo("Europe/Berlin")
-    rows = curated_sums(stored, chunks, public, [(0, 16), (16, 40), (40, 50)], zone)
+    zone, stream = ZoneInfo("Europe/Berlin"), CuratedStream("home-1", 256, chunks, public)
+    rows = curated_sums(stored, stream, [(0, 16), (16, 40), (40, 50)], zone)
     first, _, last = rows
     assert [row.readings for row in rows] == [16, 24, 0]
     assert first.low is not None
@@ -368,7 +369,7 @@ def test_the_view_says_what_is_public_and_what_is_missing() -> None:
     assert first.low < first.total < first.high
     assert (last.total, last.missing) == (None, 10)
     assert first.energy_kwh == first.total * public.slot_seconds / 3.6e6
-    shown = curated_stream("home-1", chunks, public, rows)
+    shown = curated_stream(stream, rows)
     view = ReleasedAnswer(released=[shown])
     head = released_text(view, zone).splitlines()[3].split()
     assert head[:4] == ["from", "Europe/Berlin", "energy", "kWh"]
