@@ -1,26 +1,19 @@
 """What `load-curve` answers: its value, and how it is shown to people and in spreadsheets."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from datetime import UTC, tzinfo
-from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec import UNSET, UnsetType, field
 from msgspec.structs import asdict
 
 from aggregator.answers import parts, units
+from aggregator.answers.load_curve import LoadCurve
 from aggregator.answers.local_time import LENGTHS, Spans
 from aggregator.answers.sums_answer import SUMS, SumsAnswer, narrower_mode
 from aggregator.answers.sums_text import beside_text, sums_csv, sums_text
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from aggregator.answers.load_curve import LoadCurve
-    from aggregator.config import StreamTable
-    from edge_ldp.arrays import Ints
-
+from aggregator.config import StreamTable
+from edge_ldp.arrays import Ints
 
 _LATE = (
     "sums are kept by hours of UTC, or longer: days of this zone do not begin with one, and are "

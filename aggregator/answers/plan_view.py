@@ -1,21 +1,15 @@
 """What is told of plans, and why each is what it is: `theta`, `plan show | propose | publish`."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Mapping
 from datetime import UTC, tzinfo
-from typing import TYPE_CHECKING
 
 from aggregator.answers.parts import AnswerPart, InUnit, Reports, Seconds, Share
 from aggregator.answers.units import clock_text, text_table
+from aggregator.config import StreamTable
+from aggregator.plans.epsilons import EpsilonChange
+from aggregator.plans.revision import Revision
 from edge_ldp.poisoning.alarm import largest_shift
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from aggregator.config import StreamTable
-    from aggregator.plans.epsilons import EpsilonChange
-    from aggregator.plans.revision import Revision
-    from edge_ldp.protocol.plan import Plan
+from edge_ldp.protocol.plan import Plan
 
 
 class HalfWidth(AnswerPart, frozen=True, kw_only=True):
