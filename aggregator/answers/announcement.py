@@ -10,7 +10,7 @@ are UTC's, as sums' days are. Source: docs/adr/0036-a-groups-month.md; docs/faul
 
 import json
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, timedelta
 from math import ceil, floor, log10
 from typing import Any
 
@@ -171,29 +171,21 @@ def _sensors(stream: StreamTable) -> dict[str, dict[str, str]]:
     Of gas homes' sums of their last period alone, as no report is of it.
     """
     if volume_m3(stream, 0) is not None:
-        told = {
-            "name": f"{stream.name}, measured in the last period",
-            "unit_of_measurement": "m³",
-            "device_class": "gas",
-            "value_template": _shown("sums.volume_m3"),
-        }
-        return {"sums": told}
+        name = f"{stream.name}, measured in the last period"
+        return {"sums": _sensor(name, "m³", "sums.volume_m3", device_class="gas")}
     power = {"device_class": "power"} if stream.unit in ("W", "kW") else {}
-    mean = {"unit_of_measurement": stream.unit, "state_class": "measurement", **power}
-    day = {
-        "name": f"{stream.name}, mean of the last day",
-        **mean,
-        "value_template": _shown("day.mean"),
-    }
+    mean = {"state_class": "measurement", **power}
+    hour = _sensor(f"{stream.name}, mean of the last hour", stream.unit, "hour.mean", **mean)
+    day = _sensor(f"{stream.name}, mean of the last day", stream.unit, "day.mean", **mean)
     if energy_kwh(stream, 0) is not None:
-        day = {
-            "name": f"{stream.name}, energy of the last day",
-            "unit_of_measurement": "kWh",
-            "device_class": "energy",
-            "value_template": _shown("day.energy_kwh"),
-        }
-    hour = {"name": f"{stream.name}, mean of the last hour", **mean}
-    return {"hour": {**hour, "value_template": _shown("hour.mean")}, "day": day}
+        name = f"{stream.name}, energy of the last day"
+        day = _sensor(name, "kWh", "day.energy_kwh", device_class="energy")
+    return {"hour": hour, "day": day}
+
+
+def _sensor(name: str, unit: str, what: str, **kind: str) -> dict[str, str]:
+    shown = _shown(what)
+    return {"name": name, "unit_of_measurement": unit, **kind, "value_template": shown}
 
 
 def _shown(what: str, cleared: str = "none") -> str:
@@ -221,12 +213,9 @@ def group_months(reader: Reader, config: AggregatorConfig, now_s: int) -> dict[s
 
 def closed_month(at_s: int) -> tuple[int, int]:
     """Return first second and end of the last month of UTC that was over at a moment."""
-    now = utc(at_s)
-    end, before = now.year * 12 + now.month - 1, now.year * 12 + now.month - 2
-    first, until = (
-        int(datetime(one // 12, one % 12 + 1, 1, tzinfo=UTC).timestamp()) for one in (before, end)
-    )
-    return first, until
+    end = utc(at_s - at_s % DAY_S).replace(day=1)
+    first = (end - timedelta(days=1)).replace(day=1)
+    return int(first.timestamp()), int(end.timestamp())
 
 
 def in_doubt(one: Interval) -> tuple[int, int] | None:
