@@ -70,13 +70,9 @@ def _enrolled(reader: Reader, config: AggregatorConfig, group: int | None) -> in
     listed, curating = config.intake.listed, _curating(reader, group)
     if listed is None:
         return reader.may_report(group) - len(curating)
-    devices = reader.devices()
-    fine = {row.device for row in devices if _may_report(row)}
-    if group is not None:
-        name = _group_name(reader, group)
-        mine_too = {row.device for row in devices if row.group == name}
-        return len((fine & mine_too & listed) - curating)
-    return len(listed - ({row.device for row in devices} - fine) - curating)
+    name = _group_name(reader, group)
+    of = {row.device: _may_report(row) and name in (None, row.group) for row in reader.devices()}
+    return sum(of.get(device, group is None) for device in listed - curating)
 
 
 def _curating(reader: Reader, group: int | None) -> set[str]:
@@ -88,7 +84,7 @@ def _curating(reader: Reader, group: int | None) -> set[str]:
     released = {chunk.device for chunk in reader.released_chunks()}
     names = [one for one in released if all(key >= FIRST_KEY for key, _ in reader.states(one))]
     rows = reader.some_devices(names) if names else []
-    name = None if group is None else _group_name(reader, group)
+    name = _group_name(reader, group)
     return {row.device for row in rows if _may_report(row) and name in (None, row.group)}
 
 
@@ -96,8 +92,11 @@ def _may_report(row: DeviceRow) -> bool:
     return row.revoked_s is None and row.held_s is None
 
 
-def _group_name(reader: Reader, group: int) -> str:
-    return next(name for name, number in reader.groups().items() if number == group)
+def _group_name(reader: Reader, group: int | None) -> str | None:
+    """Return a group's name, None of all devices."""
+    return (
+        None if group is None else next(one for one, at in reader.groups().items() if at == group)
+    )
 
 
 def read_counted(  # noqa: PLR0913, PLR0917 (what is asked for)
