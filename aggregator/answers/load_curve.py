@@ -72,15 +72,16 @@ def load_curve(  # noqa: PLR0913, PLR0917 (what there is)
     rows: CountRows,
     presence: Ints,
     of: Spans,
+    who: Sequence[tuple[int, bytes]] = (),
     beside: Mapping[int, bytes] | None = None,
     slots: Mapping[int, int] | None = None,
 ) -> LoadCurve:
     """Return the curve of the spans `of` time that `kept` and `rows` are about.
 
     `kept`: sums of hours that no span cuts; `rows`: counts of other hours' buckets, epochs and in
-    them buckets rising; `presence`: (bucket, device-slots), rising; `beside`: who else reported, by
-    bucket; `slots`: device-slots of this time by group and class (`Weights`). Raises CountsError,
-    RowError.
+    them buckets rising; `presence`: (bucket, device-slots), rising; `who` reported in a bucket, a
+    pair for each set that is known; `beside`: who else reported, by bucket; `slots`: device-slots
+    of this time by group and class (`Weights`). Raises CountsError, RowError.
     """
     parts: dict[int, list[tuple[Ints, Ints, Ints]]] = {}
     if kept:
@@ -115,7 +116,6 @@ def load_curve(  # noqa: PLR0913, PLR0917 (what there is)
     mean, half = moments.averages(len(begins), placed), NormalDist().inv_cdf((1 + LEVEL) / 2)
     ends = (mean.mean - half * mean.se, mean.mean + half * mean.se)
     curve = LoadCurve(begins, mean.n, mean.mean, *ends, _slots(begins, presence, of))
-    who = [*((row.bucket, row.reporters) for row in kept), *rows.reporters.items()]
     return replace(curve, cells=_cells(curve, of, who, [*(beside or {}).items()]))
 
 

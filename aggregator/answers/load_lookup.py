@@ -1,7 +1,6 @@
 """Reading a store for load curves, and ranges that cut what was added up."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from datetime import UTC, tzinfo
 
 from aggregator.answers import lookup
@@ -9,11 +8,9 @@ from aggregator.answers.load_curve import LoadCurve, load_curve
 from aggregator.answers.local_time import DAYS, LATEST_S, Grouping, Spans, offset_s
 from aggregator.answers.query import WHOLE, Answer, answer, first_streamed
 from aggregator.config import AggregatorConfig, StreamTable
-from aggregator.counting.reporters import united
 from aggregator.counting.retention import DAY_S, GONE, HOUR_S, SUMMED, RolledUp, spans
 from aggregator.counting.tally import Tally, rows_of
 from aggregator.store.contract import Reader
-from aggregator.store.rows import SumsRow
 from edge_ldp.protocol.utc import utc
 
 NAMES = {HOUR_S: "hours of UTC", DAY_S: "days"}
@@ -43,24 +40,16 @@ def read_load_curve(  # noqa: PLR0913 (what is asked for)
         sums = reader.sums(stream.id, first, min(last, summed - 1))
         kept = [row for row in sums if group in (None, row.group)]
         rows = reader.counts(stream.id, max(first, summed), last, group)
+        who = [*((row.bucket, row.reporters) for row in kept), *rows.reporters.items()]
         if tally is not None:
-            who = {**_reporters(kept), **rows.reporters}
-            rows, kept = replace(rows_of(tally, stream.id, first, last), reporters=who), []
+            rows, kept = rows_of(tally, stream.id, first, last), []
         plans = lookup.read_plans(reader, stream)
         begin = kept[0].bucket if kept else first_streamed(plans, rows)
         begin = max(first, begin - begin % spans(stream)[0])  # hours' sums are of whole hours
         presence = lookup.read_presence(reader, stream, begin, last, group)
         beside = lookup.read_beside(reader, stream, begin, last, group)
         slots = reader.device_slots(stream.id, begin, last)
-        return load_curve(plans, kept, rows, presence, of, beside, slots)
-
-
-def _reporters(kept: Iterable[SumsRow]) -> dict[int, bytes]:
-    """Return who reported, by hour."""
-    found: dict[int, list[bytes]] = {}
-    for row in kept:
-        found.setdefault(row.bucket, []).append(bytes(row.reporters))
-    return {bucket: united(sets) for bucket, sets in found.items()}
+        return load_curve(plans, kept, rows, presence, of, who, beside, slots)
 
 
 def whole_spans(
