@@ -182,8 +182,7 @@ def streams_text(view: StreamsAnswer, zone: tzinfo = UTC) -> str:
     head = ["stream", "id", "unit", "slot s", "epoch", f"retired {zone}"]
     rows = [
         [
-            *(row.stream, str(row.id), row.unit, str(row.slot_seconds)),
-            "-" if row.epoch is None else str(row.epoch),
+            *(row.stream, row.id, row.unit, row.slot_seconds, row.epoch),
             clock_text(row.retired_s, zone),
         ]
         for row in view.streams

@@ -41,9 +41,7 @@ def status_text(view: told.StatusAnswer, zone: tzinfo = UTC) -> str:
     if view.curated_streams:
         lines.append(f"{view.curated_streams} curated streams, in no figure above: `released`")
     lines.append("of each device: `completeness`, `devices list`")
-    refused = [
-        [row.reason, row.stream or "-", str(row.messages), str(row.reports)] for row in view.refused
-    ]
+    refused = [(row.reason, row.stream, row.messages, row.reports) for row in view.refused]
     if refused:
         lines += ["", text_table(["not counted", "stream", "messages", "reports"], refused)]
     if any(row.reason == "duplicate" for row in view.refused):
@@ -160,12 +158,12 @@ def _marked_table(rows: Sequence[told.MarkedDevice], zone: tzinfo) -> str:
         [
             f"{row.device} {row.stream}",
             row.name,
-            str(row.seen),
-            str(row.reports),
+            row.seen,
+            row.reports,
             f"{row.bound:.4f}",
             f"{row.chance:.1e}",
             clock_text(row.first_s, zone),
-            str(row.times),
+            row.times,
         ]
         for row in rows
     )
