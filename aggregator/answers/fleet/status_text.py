@@ -113,21 +113,34 @@ def trust_lines(
     devices: told.TroubledDevices, marked: Sequence[told.MarkedDevice], zone: tzinfo = UTC
 ) -> list[str]:
     """Return for people the devices that need somebody, by what is wrong with them."""
-    lines = []
-    if devices.revoked or devices.held:
-        table = _decided_table(devices, zone)
-        lines += ["", *_first(table, "devices list --only revoked|held")]
-    degraded = [_degraded_row(row) for row in devices.degraded]
-    if degraded:
-        table = text_table(["device", "by its last status", "last telegram then"], degraded)
-        lines += ["", *_first(table, "devices list")]
-    refusing = [[row.device, "; ".join(row.reasons)] for row in devices.refusing]
-    if refusing:
-        table = text_table(["device", "refused, last reasons"], refusing)
-        lines += ["", *_first(table, "status --json")]
-    if marked:
-        lines += ["", *_first(_marked_table(marked, zone), "status --json"), NOTE]
-    return lines
+    decided = ["device", f"revoked {zone}", f"quarantine {zone}"]
+    degraded = ["device", "by its last status", "last telegram then"]
+    marks = ["marked", "codes", "seen", "of reports", "bound", "chance", f"first {zone}", "times"]
+    refusing = [(row.device, "; ".join(row.reasons)) for row in devices.refusing]
+    return [
+        *_first(decided, _decided_rows(devices, zone), "devices list --only revoked|held"),
+        *_first(degraded, [_degraded_row(row) for row in devices.degraded], "devices list"),
+        *_first(["device", "refused, last reasons"], refusing, "status --json"),
+        *_first(marks, [_marked_row(row, zone) for row in marked], "status --json"),
+        *([NOTE] if marked else []),
+    ]
+
+
+def _first(head: Sequence[str], rows: Sequence[Sequence[object]], where: str) -> list[str]:
+    """Return a table's first rows, nothing without any; `where` all of them are shown."""
+    if not rows:
+        return []
+    lines, more = text_table(head, rows).splitlines(), len(rows) - MANY
+    return ["", *lines[: 1 + MANY], *([f"and {more} more: `{where}`"] if more > 0 else [])]
+
+
+def _decided_rows(devices: told.TroubledDevices, zone: tzinfo) -> list[list[str]]:
+    decided = (devices.revoked, devices.held)
+    since = [{row.device: row.since_s for row in rows} for rows in decided]
+    return [
+        [device, *(clock_text(of.get(device), zone) for of in since)]
+        for device in sorted(since[0].keys() | since[1].keys())
+    ]
 
 
 def _degraded_row(row: told.DegradedDevice) -> list[str]:
@@ -135,36 +148,8 @@ def _degraded_row(row: told.DegradedDevice) -> list[str]:
     return [row.device, row.health, "-" if age_s is None else f"{age_text(age_s)} ago"]
 
 
-def _first(table: str, where: str) -> list[str]:
-    """Return a table's first lines; `where` all of them are shown."""
-    lines = table.splitlines()
-    more = len(lines) - 1 - MANY
-    return lines if more <= 0 else [*lines[: 1 + MANY], f"and {more} more: `{where}`"]
-
-
-def _decided_table(devices: told.TroubledDevices, zone: tzinfo) -> str:
-    decided = (devices.revoked, devices.held)
-    since = [{row.device: row.since_s for row in rows} for rows in decided]
-    rows = (
-        [device, *(clock_text(of.get(device), zone) for of in since)]
-        for device in sorted(since[0].keys() | since[1].keys())
-    )
-    return text_table(["device", f"revoked {zone}", f"quarantine {zone}"], rows)
-
-
-def _marked_table(rows: Sequence[told.MarkedDevice], zone: tzinfo) -> str:
-    head = ["marked", "codes", "seen", "of reports", "bound", "chance", f"first {zone}", "times"]
-    cells = (
-        [
-            f"{row.device} {row.stream}",
-            row.name,
-            row.seen,
-            row.reports,
-            f"{row.bound:.4f}",
-            f"{row.chance:.1e}",
-            clock_text(row.first_s, zone),
-            row.times,
-        ]
-        for row in rows
-    )
-    return text_table(head, cells)
+def _marked_row(row: told.MarkedDevice, zone: tzinfo) -> list[object]:
+    odds = (f"{row.bound:.4f}", f"{row.chance:.1e}")
+    counts = (row.seen, row.reports)
+    first = clock_text(row.first_s, zone)
+    return [f"{row.device} {row.stream}", row.name, *counts, *odds, first, row.times]
