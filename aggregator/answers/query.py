@@ -215,11 +215,10 @@ def answer(
     wider = partial(widened, effect=effect, ceiling=ceiling)
     # the groups of few devices are withheld, but the whole is of all
     beside = np.array([*(facts.beside or ())], np.int64)
-    others = by.of_all(stream, beside), beside >= begin
+    left_out = beside[beside >= begin]
+    of_left = by.of_all(stream, left_out)
     cells = [
-        _reported(
-            stream, facts, since & (of_rows == name), part, beside[others[1] & (others[0] == name)]
-        )
+        _reported(stream, facts, since & (of_rows == name), part, left_out[of_left == name])
         for name, part in zip(named, parts, strict=True)
     ]
     few = withheld(cells, facts.least)
