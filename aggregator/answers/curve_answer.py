@@ -195,8 +195,8 @@ def curve_text(view: CurveAnswer, zone: tzinfo = UTC) -> str:
     rows = [
         [
             units.clock_text(row.from_s, zone),
-            *(units.figure(one) for one in (row.mean, row.low, row.high)),
-            *(units.figure(one) for one in (units.energy_of(row) if has_energy else (row.total,))),
+            *units.figures((row.mean, row.low, row.high)),
+            *units.figures(units.energy_of(row) if has_energy else (row.total,)),
             "withheld: too few reporters" if row.n is None else f"{row.n:,}",
         ]
         for row in spans

@@ -223,10 +223,7 @@ def _spread_lines(view: QueryAnswer) -> list[str]:
     lines = []
     if view.density is not None and view.quantiles:
         cells = (
-            [
-                f"{row.share * 100:g} %",
-                *(units.figure(one) for one in (row.value, row.low, row.high)),
-            ]
+            [f"{row.share * 100:g} %", *units.figures((row.value, row.low, row.high))]
             for row in view.quantiles
         )
         lines += ["", units.text_table(["share below", view.unit, "95 % from", "to"], cells)]
@@ -262,11 +259,8 @@ def _figures_table(view: QueryAnswer) -> str:
     cells = (
         [
             name,
-            *(units.figure(one, by) for one in (row.mean, row.low, row.high)),
-            *(
-                units.figure(one, energy_by)
-                for one in (units.energy_of if has_energy else units.total_of)(row)
-            ),
+            *units.figures((row.mean, row.low, row.high), by),
+            *units.figures((units.energy_of if has_energy else units.total_of)(row), energy_by),
             "-" if row.n is None or row.surveys is None else f"{row.n + row.surveys:,}",
         ]
         for name, row in rows

@@ -65,9 +65,9 @@ def _table(rows: Collection[tuple[str, SumFigures]], unit: str) -> str:
         head += [f"measured {energy}", f"of all homes {energy}", "95 % from", "to"]
     cells = []
     for name, row in rows:
-        line = [name, *(units.figure(one, by) for one in (row.mean, row.low, row.high))]
+        line = [name, *units.figures((row.mean, row.low, row.high), by)]
         if energy:
-            line += [units.figure(one, energy_by) for one in used[name]]
+            line += units.figures(used[name], energy_by)
         share = "-" if row.coverage is None else f"{row.coverage:.0%}"
         cells.append([*line, units.number_text(row.homes), share])
     return units.text_table([*head, "homes", "coverage"], cells)

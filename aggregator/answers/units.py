@@ -79,9 +79,9 @@ def largest(values: Iterable[float | None]) -> float:
     return max((abs(value) for value in values if value is not None), default=0.0)
 
 
-def figure(value: float | None, divisor: float = 1.0) -> str:
-    """Return a figure as people read it, - for none."""
-    return "-" if value is None else f"{value / divisor:,.1f}"
+def figures(values: Iterable[float | None], divisor: float = 1.0) -> list[str]:
+    """Return figures as people read them, - for none."""
+    return ["-" if value is None else f"{value / divisor:,.1f}" for value in values]
 
 
 def iso(seconds: int | None, zone: tzinfo = UTC) -> str | None:
