@@ -131,16 +131,12 @@ def read_grouping(  # noqa: PLR0913, PLR0917 (what is asked for)
         whole = rolled_up.whole_from(hour)
     warnings = []
     if by in DAYS and any(ahead) and any(bucket < whole for bucket in there):
-        if whole == lookup.LAST_BUCKET:
-            warning = (
-                f"counts are kept by {stream.bucket_s} s of UTC: they are shown by days of UTC"
-            )
-        else:
-            warning = (
-                f"counts before {_time(whole, stream)} are kept by days of UTC: they are shown"
-            )
-            warning += " by these"
-        warnings.append(warning)
+        kept = (
+            f"are kept by {stream.bucket_s} s of UTC: they are shown by days of UTC"
+            if whole == lookup.LAST_BUCKET
+            else f"before {_time(whole, stream)} are kept by days of UTC: they are shown by these"
+        )
+        warnings.append(f"counts {kept}")
     if stream.bucket_s <= HOUR_S and any(one % stream.bucket_s for one in ahead):
         warnings.append(
             f"counts are kept by {stream.bucket_s} s of UTC, within which clocks of {zone} strike: "
