@@ -17,13 +17,7 @@ from msgspec import field
 
 from aggregator.answers import parts as typed
 from aggregator.answers.local_time import DAYS
-from aggregator.answers.units import (
-    ends,
-    energies,
-    energy_kwh,
-    iso,
-    volume_m3,
-)
+from aggregator.answers.units import ends, energies, energy_kwh, iso, volume_m3
 from aggregator.config import StreamTable
 from aggregator.counting.period_totals import (
     FIXED,

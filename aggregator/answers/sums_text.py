@@ -7,13 +7,7 @@ from msgspec.structs import asdict
 
 from aggregator.answers import units
 from aggregator.answers.parts import Interval
-from aggregator.answers.sums_answer import (
-    VOLUME_KEYS,
-    SumFigures,
-    SumPart,
-    SumPeriod,
-    SumsAnswer,
-)
+from aggregator.answers.sums_answer import VOLUME_KEYS, SumFigures, SumPart, SumPeriod, SumsAnswer
 
 COLUMNS = (
     *("at", "mean", "low", "high", "energy_kwh", "energy_kwh_low", "energy_kwh_high"),
