@@ -85,10 +85,12 @@ def announcements(
 ) -> AnnouncedAnswer:
     """Return what `announced` answers: what is published at a moment."""
     retired = reader.retired()
-    found: dict[str, dict[str, object] | None] = {}
+    found: dict[str, dict[str, Any] | None] = {}
     for stream in config.streams:
-        for where, message in _messages(reader, config, table, stream, now_s).items():
-            found[where] = None if stream.id in retired else message
+        at = topic(config.fleet, "sum", stream.name)
+        sums = to_builtins(_sums(reader, config, stream, now_s - table.delay_s))
+        messages = {at: sums, **_discovery(config.fleet, table, stream, at)}
+        found |= dict.fromkeys(messages) if stream.id in retired else messages
     return AnnouncedAnswer(fleet=config.fleet, announced=found)
 
 
@@ -108,18 +110,16 @@ def announced_text(view: AnnouncedAnswer) -> str:
     return "".join(lines)
 
 
-def _messages(
-    reader: Reader, config: AggregatorConfig, table: AnnounceTable, stream: StreamTable, now_s: int
+def _discovery(
+    fleet: str, table: AnnounceTable, stream: StreamTable, at: str
 ) -> dict[str, dict[str, object]]:
-    at = topic(config.fleet, "sum", stream.name)
-    sums = _sums(reader, config, stream, now_s - table.delay_s)
-    found: dict[str, dict[str, object]] = {at: to_builtins(sums)}
+    """Return what tells Home Assistant of a stream's figures, which are announced `at` a topic."""
     if table.discovery is None:
-        return found
-    name = f"edge-ldp-{config.fleet}"
-    device: dict[str, object] = {"identifiers": [name], "name": f"Fleet {config.fleet}"}
-    for part, sensor in _sensors(stream).items():
-        found[table.sensor_topic(config.fleet, f"{stream.name}-{part}")] = {
+        return {}
+    name = f"edge-ldp-{fleet}"
+    device = {"identifiers": [name], "name": f"Fleet {fleet}"}
+    return {
+        table.sensor_topic(fleet, f"{stream.name}-{part}"): {
             **sensor,
             "unique_id": f"{name}-{stream.name}-{part}",
             "state_topic": at,
@@ -130,35 +130,30 @@ def _messages(
             "device": device,
             "origin": {"name": "edge-ldp", "sw_version": __version__},
         }
-    return found
+        for part, sensor in _sensors(stream).items()
+    }
 
 
 def _sums(
     reader: Reader, config: AggregatorConfig, stream: StreamTable, now_s: int
 ) -> AnnouncedSums:
     """Return a stream's message: of the last hour and day that were over at `now_s`."""
-    zone = config.zone(stream)
+    span, zone = (now_s - 2 * MAX_DAYS * DAY_S, now_s), config.zone(stream)
+    with reader.snapshot():
+        sums = read_sums_answer(reader, stream, span, zone, least=config.query.min_devices)
     return AnnouncedSums.of(
         stream,
         stream=stream.name,
-        hour=_whole(reader, config, stream, *Spans(stream, "hour", zone).over(now_s)),
-        day=_whole(reader, config, stream, *Spans(stream, "day", zone).over(now_s)),
-        sums=_last_period(reader, config, stream, now_s),
+        hour=_whole(reader, config, stream, "hour", now_s),
+        day=_whole(reader, config, stream, "day", now_s),
+        sums=None if sums is None else max(sums.periods, key=lambda one: one.to_s),
     )
 
 
-def _last_period(
-    reader: Reader, config: AggregatorConfig, stream: StreamTable, now_s: int
-) -> SumPeriod | None:
-    span, zone = (now_s - 2 * MAX_DAYS * DAY_S, now_s), config.zone(stream)
-    with reader.snapshot():
-        found = read_sums_answer(reader, stream, span, zone, least=config.query.min_devices)
-    return None if found is None else max(found.periods, key=lambda one: one.to_s)
-
-
 def _whole(
-    reader: Reader, config: AggregatorConfig, stream: StreamTable, begin: int, end: int
+    reader: Reader, config: AggregatorConfig, stream: StreamTable, by: str, now_s: int
 ) -> AnnouncedFigures:
+    begin, end = Spans(stream, by, config.zone(stream)).over(now_s)
     with reader.snapshot():
         (found,) = read_answers(reader, config, stream, (begin, end))
     seconds = {"since_s": begin * stream.bucket_s, "until_s": end * stream.bucket_s}
