@@ -109,8 +109,7 @@ def curve_answer(  # noqa: PLR0913 (what is asked for)
 ) -> CurveAnswer:
     """Return what `load-curve` answers; figures of fewer than `least` devices are withheld."""
     of = Spans(stream, by, zone)
-    lengths = [end - first for first, end in map(of.at, curve.bucket.tolist())]
-    slots = np.array(lengths, np.int64) * stream.bucket_slots
+    slots = of.sizes(curve.bucket) * stream.bucket_slots
     columns = (curve.bucket, curve.device_slots, curve.n, curve.mean, curve.low, curve.high)
     hidden = curve.withheld(least, of)
     rows = [
