@@ -125,15 +125,13 @@ def query_answer(  # noqa: PLR0913 (what is known)
     return QueryAnswer.of(
         stream,
         answer,
+        curve,
         stream=stream.name,
         from_s=from_s,
         to_s=to_s,
         zone=str(zone),
         from_=units.iso(from_s, zone),
         to=units.iso(to_s, zone),
-        density=curve.density,
-        quantiles=list(curve.quantiles),
-        ranges=list(curve.ranges),
         theta=plan_terms(facts.plans, revisions),
         counts=AllTimeCounts(
             **{
