@@ -4,6 +4,7 @@ import re
 from dataclasses import replace
 from datetime import UTC
 from pathlib import Path
+from types import SimpleNamespace
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -13,6 +14,7 @@ from aggregator.answers.crowds import Reported, supposed
 from aggregator.answers.curve_answer import curve_answer, curve_csv, curve_text
 from aggregator.answers.load_curve import LoadCurve
 from aggregator.answers.local_time import Spans
+from aggregator.answers.parts import AnswerPart
 from aggregator.answers.sums_answer import SumFigures, SumPeriod, SumsAnswer
 from aggregator.answers.units import clock_text, csv_text, energies, energy_kwh, iso, scale_of
 from aggregator.config import StreamTable
@@ -24,6 +26,23 @@ BERLIN = ZoneInfo("Europe/Berlin")
 @pytest.fixture
 def stream(tmp_path: Path) -> StreamTable:
     return make_config(tmp_path / "a.db").streams[0]
+
+
+class Told(AnswerPart, frozen=True, kw_only=True):
+    """Something told."""
+
+    mean: float
+    words: list[str]
+    more: int = 7
+
+
+def test_a_part_takes_what_the_last_of_its_sources_calls_so() -> None:
+    first = SimpleNamespace(mean=1.0, words=("a", "b"), other=3)
+    found = Told.of(first, SimpleNamespace(mean=2.0))
+    assert found == Told(mean=2.0, words=["a", "b"], more=7)
+    assert Told.of(first, mean=3.0, words=["c"]) == Told(mean=3.0, words=["c"])
+    with pytest.raises(TypeError, match="words"):
+        Told.of(SimpleNamespace(mean=1.0))
 
 
 @pytest.mark.parametrize(
