@@ -162,13 +162,13 @@ def read_sums_answer(  # noqa: PLR0913 (what is asked for)
     since_s, until_s = span
     totals = reader.period_totals(stream.name, since_s or 0, LAST_S if until_s is None else until_s)
     fits = [key for key in totals if read_layout(key.layout).slot_seconds == stream.slot_seconds]
-    every = _joined({key: totals[key] for key in fits if group in (None, key.group)})
+    every = _by_period({key: totals[key] for key in fits if group in (None, key.group)})
     if not every:
         return None
-    left = _by_period(_joined({key: totals[key] for key in fits if group not in (None, key.group)}))
+    left = _by_period({key: totals[key] for key in fits if group not in (None, key.group)})
     asked = _Asking(reader, stream, group, least, reader.may_report(group))
     periods, kept = [], []
-    for when, taken in _by_period(every).items():
+    for when, taken in every.items():
         figures = asked.figures(taken, left.get(when, ()))
         kept += [] if figures.withheld else taken
         from_, to = (iso(at_s, zone) for at_s in when)
@@ -268,28 +268,18 @@ class _Asking:
         return found.total, found.total_half_width, found.is_exact
 
 
-def _joined(totals: Mapping[TotalKey, PeriodTotal]) -> list[_Taken]:
-    """Return totals over their groups."""
-    found: defaultdict[tuple[int, int, str], list[PeriodTotal]] = defaultdict(list)
+def _by_period(totals: Mapping[TotalKey, PeriodTotal]) -> dict[tuple[int, int], list[_Taken]]:
+    """Return totals over their groups, a layout each, by period; these rise."""
+    groups: defaultdict[tuple[int, int, str], list[PeriodTotal]] = defaultdict(list)
     for key, total in totals.items():
-        found[key[1:4]].append(total)
-    return [
-        _Taken(
-            first_s,
-            end_s,
-            read_layout(layout),
-            tuple(range(len(groups[0].cells))),
-            tuple(map(pooled, zip(*(one.cells for one in groups), strict=True))),
-            sum(max(one.homes for one in each.cells) for each in groups),
-        )
-        for (first_s, end_s, layout), groups in found.items()
-    ]
-
-
-def _by_period(taken: Iterable[_Taken]) -> dict[tuple[int, int], list[_Taken]]:
+        groups[key[1:4]].append(total)
     found: defaultdict[tuple[int, int], list[_Taken]] = defaultdict(list)
-    for one in sorted(taken, key=lambda one: one[:2]):
-        found[one[:2]].append(one)
+    for first_s, end_s, layout in sorted(groups, key=lambda one: one[:2]):
+        several = groups[first_s, end_s, layout]
+        cells = tuple(map(pooled, zip(*(one.cells for one in several), strict=True)))
+        homes = sum(max(one.homes for one in each.cells) for each in several)
+        taken = _Taken(first_s, end_s, read_layout(layout), tuple(range(len(cells))), cells, homes)
+        found[first_s, end_s].append(taken)
     return found
 
 
