@@ -4,6 +4,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, tzinfo
 from fractions import Fraction
+from functools import cache
 from math import sqrt
 from operator import attrgetter
 from typing import NamedTuple
@@ -132,11 +133,9 @@ class CuratedStream(NamedTuple):
 def read_streams(reader: Reader) -> list[CuratedStream]:
     """Return every curated stream that the store holds, by device and key."""
     found: dict[tuple[str, int], dict[tuple[int, int], ChunkFacts]] = {}
-    designs: dict[bytes, PublicDesign] = {}
+    design_of = cache(read_design)
     for row in reader.released_chunks():
-        if row.design not in designs:
-            designs[row.design] = read_design(row.design)
-        facts = ChunkFacts(row.theta, designs[row.design])
+        facts = ChunkFacts(row.theta, design_of(row.design))
         found.setdefault((row.device, row.key), {})[row.series, row.chunk] = facts
     return [
         CuratedStream(*whose, chunks, chunks[max(chunks)].design) for whose, chunks in found.items()
