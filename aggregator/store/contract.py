@@ -6,6 +6,7 @@ pure decision. Every store passes the same contract test (tests/aggregator/store
 
 import os
 import time
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager, suppress
@@ -15,6 +16,7 @@ from uuid import UUID
 from aggregator.counting.records import Changes, Key, Known, Record
 from aggregator.errors import StoreError
 from aggregator.store.flush_ids import flush_id
+from aggregator.store.period_sums import Rows
 from aggregator.store.reader import Reader
 from aggregator.store.rows import (
     LAST_BUCKET,
@@ -24,6 +26,7 @@ from aggregator.store.rows import (
     PlanRow,
     RevisionRow,
 )
+from aggregator.store.shared_reads import ADD_AUDIT, FACT, PUT_FACT, PUT_REVISION
 from edge_ldp.protocol.plan import Plan, parse_plan
 from edge_ldp.protocol.strict_json import MessageError
 
@@ -64,8 +67,14 @@ def identity(store: "Store") -> str:
 class Store(Reader, Protocol):
     """What the one writer does. Every method may raise StoreHeldError: nothing changed, try again.
 
-    Any other StoreError ends the service.
+    Any other StoreError ends the service. What both engines do in the same words is here.
     """
+
+    OTHER: str  # what is to be named where another fleet's counts are found
+
+    @abstractmethod
+    def commit(self, work: Callable[[Rows], object]) -> None:
+        """Do what `work` says in statements with ? in the place of values: one transaction."""
 
     def pin(self, facts: Mapping[str, str]) -> None:
         """Remember what the counts are about, the first time; later the same must be given.
@@ -73,6 +82,20 @@ class Store(Reader, Protocol):
         Raises StoreError when a fact differs from the one remembered.
         """
 
+        def work(rows: Rows) -> None:
+            for name, value in facts.items():
+                rows(
+                    "INSERT INTO facts (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING",
+                    (name, value),
+                )
+                kept = next((kept for (kept,) in rows(FACT, (name,))), None)
+                if kept != value:
+                    reason = f"was made for {name} = {kept}, not {value}"
+                    raise StoreError(self.where, reason, f"put it back, or name {self.OTHER}")
+
+        self.commit(work)
+
+    @abstractmethod
     def update(
         self,
         keys: AbstractSet[Key],
@@ -89,17 +112,21 @@ class Store(Reader, Protocol):
         once committed.
         """
 
+    @abstractmethod
     def add_plan(self, row: PlanRow, revision: RevisionRow | None = None) -> None:
         """Keep, durably, an issued plan and the revision that led to it; an epoch only once."""
 
     def add_revision(self, row: RevisionRow) -> None:
         """Keep, durably, a revision after which the plan stayed."""
+        self.commit(lambda rows: rows(PUT_REVISION, (row.stream, row.at_s, row.payload)))
 
     def beat(self, row: BeatRow | FleetDay) -> None:
         """Keep a worker's heartbeat, or the fleet's day, in place of the last one."""
+        self.commit(lambda rows: [rows(PUT_FACT, fact) for fact in row.facts])
 
     def add_audit(self, rows: Sequence[AuditRow]) -> None:
         """Keep what operators did durably, after all that is kept of it."""
+        self.commit(lambda do: [do(ADD_AUDIT, row) for row in rows])
 
 
 class Session(Reader, Protocol):

@@ -1,14 +1,16 @@
 """What can be asked of a store: the questions, and one answer where both engines share a query."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, Protocol, Self
 
-from aggregator.counting.records import Marked
+from aggregator.archive.spool_record import Doubt
+from aggregator.counting.period_totals import PeriodTotal, TotalKey
+from aggregator.counting.records import KeptSums, Key, Marked, Record
 from aggregator.counting.reporters import united
 from aggregator.counting.retention import RolledUp
+from aggregator.counting.tally import CountRows
 from aggregator.store.device_reads import DeviceReader
 from aggregator.store.forms import unpack_pairs
 from aggregator.store.period_sums import read_kept, read_totals
@@ -22,6 +24,7 @@ from aggregator.store.rows import (
     HeldRow,
     MarkRow,
     PlanRow,
+    RefusedRow,
     ReleasedChunk,
     RevisionRow,
     SumsRow,
@@ -35,16 +38,6 @@ from aggregator.store.shared_reads import (
     by_part,
     streams_of,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-    from contextlib import AbstractContextManager
-
-    from aggregator.archive.spool_record import Doubt
-    from aggregator.counting.period_totals import PeriodTotal, TotalKey
-    from aggregator.counting.records import KeptSums, Key, Record
-    from aggregator.counting.tally import CountRows
-    from aggregator.store.rows import RefusedRow
 
 _CHUNKS = """SELECT device, stream, series, chunk, theta, released_designs.design
     FROM released_chunks JOIN released_designs ON released_chunks.design = released_designs.id
@@ -63,6 +56,21 @@ class Reader(DeviceReader, Protocol):
     SNAPSHOT: str = "BEGIN"
     COUNTED: tuple[str, ...] = ("counts",)  # the tables that counts lie in
     PRESENT: tuple[str, ...] = ("presence",)  # and device-slots
+    REFUSED: tuple[str, ...] = ("refused",)  # and what was not counted
+    where: str  # file or URL
+
+    @abstractmethod
+    def prepare(self) -> None:
+        """Make it usable, or raise StoreError."""
+
+    def opened(self) -> Self:
+        """Return it once it is usable; closed where StoreError is raised."""
+        try:
+            self.prepare()
+        except BaseException:
+            self.close()
+            raise
+        return self
 
     @abstractmethod
     def reading(self) -> AbstractContextManager[Any]:
@@ -125,9 +133,12 @@ class Reader(DeviceReader, Protocol):
         with self.reading():
             return by_part(self._histograms(stream, first_bucket, last_bucket, group), part_of)
 
-    @abstractmethod
     def presence(self, stream: int, group: int | None = None) -> list[tuple[int, int]]:
         """Return (bucket, device-slots) of a stream, rising; groups as `counts`."""
+        mine = "" if group is None else f" AND grp = {int(group)}"
+        every = _every("bucket, slots", self.PRESENT, f" WHERE stream = {int(stream)}{mine}")
+        sums = "SELECT bucket, CAST(sum(slots) AS bigint)"
+        return self._rows(f"{sums} FROM ({every}) AS every GROUP BY 1 ORDER BY 1")
 
     def device_slots(self, stream: int, first_bucket: int, last_bucket: int) -> dict[int, int]:
         """Return the device-slots of the buckets first..last by group and class (`whose_of`)."""
@@ -227,9 +238,14 @@ class Reader(DeviceReader, Protocol):
     def version(self) -> str:
         """Return what is another after every commit of anybody, as long as this is open."""
 
-    @abstractmethod
     def refused(self) -> list[RefusedRow]:
         """Return what was not counted, by reason and stream."""
+        every = _every("reason, stream, messages, reports", self.REFUSED)
+        rows = self._rows(
+            f"""SELECT reason, stream, CAST(sum(messages) AS bigint), CAST(sum(reports) AS bigint)
+            FROM ({every}) AS every GROUP BY 1, 2 ORDER BY 1, 2"""  # noqa: S608 (our own tables)
+        )
+        return [RefusedRow(*row) for row in rows]
 
     def plan_holds(self) -> dict[int, int]:
         """Return the streams whose plan an operator holds, and since when (seconds UTC)."""
@@ -318,3 +334,8 @@ class Reader(DeviceReader, Protocol):
 
     def _ask(self, query: str, values: tuple[Any, ...]) -> list[Any]:
         return self._rows(query.replace("?", self.VALUE), values)
+
+
+def _every(columns: str, tables: Iterable[str], where: str = "") -> str:
+    """Return the rows of tables that are read as one, those not merged yet among them."""
+    return " UNION ALL ".join(f"SELECT {columns} FROM {table}{where}" for table in tables)  # noqa: S608 (our own words)

@@ -15,8 +15,11 @@ WHOSE = f"(CAST(grp AS bigint) << {CLASS_BITS} | cls)"  # tally.whose_of
 PLAN_HELD = "plan held, stream "
 RETIRED = "retired, stream "
 FACTS = "SELECT name, value FROM facts"
+FACT = "SELECT value FROM facts WHERE name = ?"
 PUT_FACT = """INSERT INTO facts (name, value) VALUES (?, ?)
     ON CONFLICT (name) DO UPDATE SET value = excluded.value"""
+PUT_REVISION = """INSERT INTO looks (stream, at_s, payload) VALUES (?, ?, ?)
+    ON CONFLICT (stream, at_s) DO UPDATE SET payload = excluded.payload"""
 ADD_AUDIT = "INSERT INTO audit SELECT coalesce(max(id), 0) + 1, ?, ?, ? FROM audit"
 _NONE = np.zeros(0, np.int64)
 _CODE_MASK = (1 << CODE_BITS) - 1

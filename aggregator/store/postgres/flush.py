@@ -28,7 +28,7 @@ from aggregator.store.period_sums import CLAIMED_S, CLAIMS, put_sums
 from aggregator.store.postgres import statements as schema
 from aggregator.store.postgres.arrays import bigints, blobs, split_blobs, texts
 from aggregator.store.rows import AuditRow
-from aggregator.store.shared_reads import ADD_AUDIT, FACTS, RETIRED, streams_of
+from aggregator.store.shared_reads import ADD_AUDIT, FACTS, PUT_REVISION, RETIRED, streams_of
 from edge_ldp.protocol.released import FIRST_SUMS_KEY
 
 _PLAIN = Member()
@@ -99,7 +99,7 @@ def write(db: psycopg.Connection[Any], known: Known, changes: Changes, at_s: int
     if marks:
         db.execute(schema.PUT_MARKS, schema.columns(marks, 8))
     _write_released(db, changes.released)
-    put_sums(partial(_rows, db), changes.summed, " FOR UPDATE")
+    put_sums(partial(rows_told, db), changes.summed, " FOR UPDATE")
 
 
 def add_plan(
@@ -119,13 +119,13 @@ def add_plan(
     values = (row.stream, row.epoch, row.issued_s, row.payload)
     db.execute("INSERT INTO plans VALUES (%s, %s, %s, %s)", values)
     if revision is not None:
-        db.execute(schema.PUT_REVISION, (revision.stream, revision.at_s, revision.payload))
+        rows_told(db, PUT_REVISION, (revision.stream, revision.at_s, revision.payload))
 
 
 def add_audit(db: psycopg.Connection[Any], rows: Sequence[AuditRow]) -> None:
     """Keep what operators did, in the transaction that runs."""
     for row in rows:
-        db.execute(ADD_AUDIT.replace("?", "%s").encode(), row)
+        rows_told(db, ADD_AUDIT, row)
 
 
 def fold_deltas(db: psycopg.Connection[Any]) -> None:
@@ -244,7 +244,8 @@ def _write_held(db: psycopg.Connection[Any], device: str, held: HeldCounts) -> N
     db.execute(schema.ADD_HELD_PRESENCE, (device, *schema.columns(presence, 4)))
 
 
-def _rows(db: psycopg.Connection[Any], query: str, values: tuple[Any, ...]) -> list[Any]:
+def rows_told(db: psycopg.Connection[Any], query: str, values: tuple[Any, ...]) -> list[Any]:
+    """Return the rows of a statement with ? in the place of values."""
     done = db.execute(query.replace("?", "%s").encode(), values, binary=True)
     return done.fetchall() if query.startswith("SELECT") else []
 

@@ -1,15 +1,17 @@
 """Reading an aggregator's PostgreSQL store, also while workers write to it."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 from uuid import UUID
 
 import psycopg
 from psycopg import errors
 
+from aggregator.archive.spool_record import Doubt
+from aggregator.counting.records import Key, Record
+from aggregator.counting.tally import CountRows
 from aggregator.errors import OldStoreError, StoreError
 from aggregator.store.contract import LAST_BUCKET
 from aggregator.store.flush_ids import flush_day
@@ -18,19 +20,11 @@ from aggregator.store.postgres import schema as tables
 from aggregator.store.postgres import statements as schema
 from aggregator.store.postgres.link import DAMAGED, check, connect, end_silent, translate
 from aggregator.store.reader import Reader
-from aggregator.store.rows import RefusedRow, ReportSum
+from aggregator.store.rows import ReportSum
 from aggregator.store.shared_reads import WHOSE, added_up
 from aggregator.store.store_thread import one_ahead
 from edge_ldp.errors import RowError
 from edge_ldp.protocol.released import FIRST_KEY
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from aggregator.archive.spool_record import Doubt
-    from aggregator.counting.records import Key, Record
-    from aggregator.counting.tally import CountRows
-
 
 PAGE = 10_000  # records fetched at a time
 
@@ -41,6 +35,7 @@ class PostgresReader(Reader):
     VALUE = "%s"
     COUNTED: tuple[str, ...] = ("counts", "count_deltas")
     PRESENT: tuple[str, ...] = ("presence", "presence_deltas")
+    REFUSED: tuple[str, ...] = ("refused", "refused_deltas")
     # nobody waits for it, so it may think longer than a writer
     SNAPSHOT = """BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
         SET LOCAL idle_in_transaction_session_timeout = '10min'"""
@@ -53,18 +48,15 @@ class PostgresReader(Reader):
     @classmethod
     def open(cls, url: str, password: str | None = None) -> Self:
         """Return a reader; raises StoreError when there is no usable store."""
-        reader = cls(url, password)
-        try:
-            with reader.reading() as db:
-                version = check(db, url)
-        except StoreError:
-            reader.close()
-            raise
+        return cls(url, password).opened()
+
+    def prepare(self) -> None:
+        """Look whether there is a store of our version."""
+        with self.reading() as db:
+            version = check(db, self.where)
         if version < tables.VERSION:
-            reader.close()
             remedy = "start `edge-ldp aggregator run`: it makes or upgrades it"
-            raise OldStoreError(url, version, tables.VERSION, remedy)
-        return reader
+            raise OldStoreError(self.where, version, tables.VERSION, remedy)
 
     def totals(
         self,
@@ -77,14 +69,6 @@ class PostgresReader(Reader):
         rows = self._histograms(stream, first_bucket, last_bucket, group)
         with self.reading():
             return added_up((epoch, whose, blob) for epoch, _, whose, _, blob in rows)
-
-    def presence(self, stream: int, group: int | None = None) -> list[tuple[int, int]]:
-        """Return (bucket, device-slots) of a stream, rising."""
-        query = """SELECT bucket, sum(slots)::bigint FROM (
-            SELECT stream, bucket, grp, slots FROM presence
-            UNION ALL SELECT stream, bucket, grp, slots FROM presence_deltas
-        ) AS every WHERE stream = %s AND grp = coalesce(%s::integer, grp) GROUP BY 1 ORDER BY 1"""
-        return self._rows(query, (stream, group))
 
     def records(self) -> Iterator[tuple[Key, Record]]:
         """Yield every device's and stream's record, by key."""
@@ -137,13 +121,6 @@ class PostgresReader(Reader):
     def version(self) -> str:
         """Return what is another after every commit of anybody (and of other databases)."""
         return str(self._rows("SELECT pg_current_snapshot()::text")[0][0])
-
-    def refused(self) -> list[RefusedRow]:
-        """Return what was not counted, by reason and stream."""
-        query = """SELECT reason, stream, sum(messages)::bigint, sum(reports)::bigint FROM (
-            SELECT * FROM refused UNION ALL SELECT * FROM refused_deltas
-        ) AS every GROUP BY 1, 2 ORDER BY 1, 2"""
-        return [RefusedRow(*row) for row in self._rows(query)]
 
     def last_commit_s(self) -> int | None:
         """Return when a flush was last committed (seconds UTC), or None if never."""

@@ -98,8 +98,6 @@ ADD_HELD_PRESENCE = """INSERT INTO held_presence AS old SELECT %s, * FROM
     ON CONFLICT (device, stream, bucket, grp) DO UPDATE SET slots = old.slots + excluded.slots"""
 ADD_REFUSED = """INSERT INTO refused_deltas
     SELECT * FROM unnest(%b::text[], %b::integer[], %b::bigint[], %b::bigint[])"""
-PUT_REVISION = """INSERT INTO looks VALUES (%s, %s, %s)
-    ON CONFLICT (stream, at_s) DO UPDATE SET payload = excluded.payload"""
 
 TAKE_COUNTS = """DELETE FROM count_deltas
     RETURNING stream, epoch, grp, cls, bucket, reporters, pairs"""

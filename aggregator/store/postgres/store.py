@@ -5,7 +5,7 @@ once; a record that another worker made meanwhile repeats the flush. A COMMIT wh
 is resolved by the flush's id, which the transaction itself keeps (AGG-06, AGG-07, AGG-10).
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
@@ -18,23 +18,22 @@ from psycopg import errors
 from aggregator.archive.spool_record import Doubt
 from aggregator.counting.records import Changes, Key
 from aggregator.errors import StoreError, StoreHeldError
-from aggregator.store.contract import Decide, PlanRow, RevisionRow, new_flush
+from aggregator.store.contract import Decide, PlanRow, RevisionRow, Store, new_flush
 from aggregator.store.flush_ids import flush_day
+from aggregator.store.period_sums import Rows
 from aggregator.store.postgres import statements as schema
 from aggregator.store.postgres.flush import (
-    add_audit,
     add_plan,
     fold_deltas,
     forget,
     lock_records,
+    rows_told,
     write,
 )
 from aggregator.store.postgres.locks import claim
 from aggregator.store.postgres.reader import PostgresReader
 from aggregator.store.postgres.schema import VERSION
 from aggregator.store.postgres.upgrade import upgrade
-from aggregator.store.rows import AuditRow, BeatRow, FleetDay
-from aggregator.store.shared_reads import PUT_FACT
 
 AGAIN = 8  # repeats at once; after that the caller waits and repeats
 KEPT = 8  # decisions: more than flushes whose answer can be awaited at once
@@ -63,12 +62,14 @@ class Attempts:
         return self._changes.get(flush)
 
 
-class PostgresStore(PostgresReader):
+class PostgresStore(PostgresReader, Store):
     """One writer of a store. May be used from any thread, by one at a time.
 
     `alone`: no other writer is let in while it is open, nor is it let in beside another. `worker`:
     the name of one of several, which no other one has. `archived`: what it counts is spooled.
     """
+
+    OTHER = "an empty database"
 
     def __init__(
         self,
@@ -97,32 +98,15 @@ class PostgresStore(PostgresReader):
         archived: bool = False,
     ) -> "PostgresStore":
         """Return the store, its tables made or upgraded; raises StoreError when it cannot be."""
-        store = cls(url, password, alone=alone, worker=worker, archived=archived)
-        try:
-            store.prepare()
-        except StoreError:
-            store.close()
-            raise
-        return store
+        return cls(url, password, alone=alone, worker=worker, archived=archived).opened()
 
     def prepare(self) -> None:
         """Make the tables, or upgrade those of an older version."""
         self.in_transaction(partial(upgrade, where=self.where))
 
-    def pin(self, facts: Mapping[str, str]) -> None:
-        """Remember what the counts are about; raises StoreError when it differs later."""
-
-        def work(db: psycopg.Connection[Any]) -> None:
-            for name, value in facts.items():
-                db.execute(
-                    "INSERT INTO facts VALUES (%s, %s) ON CONFLICT DO NOTHING", (name, value)
-                )
-                row = db.execute("SELECT value FROM facts WHERE name = %s", (name,)).fetchone()
-                if row is None or row[0] != value:
-                    reason = f"was made for {name} = {row and row[0]}, not {value}"
-                    raise StoreError(self.where, reason, "put it back, or name an empty database")
-
-        self.in_transaction(work)
+    def commit(self, work: Callable[[Rows], object]) -> None:
+        """Do what `work` says in one transaction; see Store."""
+        self.in_transaction(lambda db: work(partial(rows_told, db)))
 
     def update(
         self,
@@ -193,20 +177,6 @@ class PostgresStore(PostgresReader):
         lead any more (AGG-08). The same plan once more is the repetition of a lost answer.
         """
         self.in_transaction(partial(add_plan, where=self.where, row=row, revision=revision))
-
-    def add_revision(self, row: RevisionRow) -> None:
-        """Keep, durably, a revision after which the plan stayed."""
-        values = (row.stream, row.at_s, row.payload)
-        self.in_transaction(lambda db: db.execute(schema.PUT_REVISION, values))
-
-    def beat(self, row: BeatRow | FleetDay) -> None:
-        """Keep a worker's heartbeat, or the fleet's day, in place of the last one."""
-        put = PUT_FACT.replace("?", "%s").encode()
-        self.in_transaction(lambda db: [db.execute(put, fact) for fact in row.facts])
-
-    def add_audit(self, rows: Sequence[AuditRow]) -> None:
-        """Keep what operators did durably, after all that is kept of it."""
-        self.in_transaction(partial(add_audit, rows=rows))
 
     def in_transaction(
         self, work: Callable[[psycopg.Connection[Any]], Any], *, together: bool = False

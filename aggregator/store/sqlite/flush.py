@@ -13,8 +13,10 @@ from aggregator.counting.record_rows import RecordRows, Row, record_row
 from aggregator.counting.records import Cell, Changes, Key, Known, Member, Record, WatchKey
 from aggregator.counting.reporters import NOBODY, united
 from aggregator.counting.tally import Tally, add_pairs
+from aggregator.errors import FencedError
 from aggregator.store.forms import pack_pairs, status_row, unpack_pairs
-from aggregator.store.period_sums import CLAIMED_S, CLAIMS, put_sums
+from aggregator.store.period_sums import CLAIMED_S, CLAIMS, Rows, put_sums
+from aggregator.store.rows import PlanRow
 from aggregator.store.shared_reads import FACTS, RETIRED, streams_of
 from aggregator.store.sqlite import curated_schema, schema
 from edge_ldp.protocol.released import FIRST_SUMS_KEY
@@ -86,6 +88,20 @@ def _add_held(db: sqlite3.Connection, device: str, tally: Tally) -> None:
     db.executemany(schema.PUT_HELD_PAIRS, rows)
 
 
+def insert_plan(rows: Rows, where: str, row: PlanRow) -> None:
+    """Keep a plan, in a transaction; raises FencedError for an epoch that is not above all."""
+    ((newest,),) = rows("SELECT max(epoch) FROM plans WHERE stream = ?", (row.stream,))
+    if newest is not None and row.epoch <= newest:
+        raise FencedError(where, row.stream, row.epoch, newest)
+    values = (row.stream, row.epoch, row.issued_s, row.payload)
+    rows("INSERT INTO plans VALUES (?, ?, ?, ?)", values)
+
+
+def asking(db: sqlite3.Connection) -> Rows:
+    """Return what gives the rows of a statement with ? in the place of values."""
+    return lambda query, values: db.execute(query, values).fetchall()
+
+
 def write(db: sqlite3.Connection, changes: Changes, at_s: int) -> None:
     """Write what a flush changes, within its transaction."""
     db.executemany(schema.ADD_DEVICE, [(device, at_s) for device in sorted(changes.enrolled)])
@@ -112,7 +128,7 @@ def write(db: sqlite3.Connection, changes: Changes, at_s: int) -> None:
     db.executemany(schema.HOLD_DEVICE, [(at_s, device) for device in sorted(changes.holds)])
     db.executemany(schema.ADD_REFUSED, [(*key, *n) for key, n in sorted(changes.refused.items())])
     curated_schema.write_curated(db, changes.released)
-    put_sums(lambda query, values: db.execute(query, values).fetchall(), changes.summed)
+    put_sums(asking(db), changes.summed)
     db.executemany(schema.PUT_WATCHED, [(*key, kept) for key, kept in changes.watched.items()])
     db.executemany(
         schema.PUT_MARK,

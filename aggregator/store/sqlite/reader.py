@@ -1,32 +1,26 @@
 """Reading an aggregator's SQLite store, also while `edge-ldp aggregator run` writes to it."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import sqlite3
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any, Self
+from pathlib import Path
+from typing import Any, Self
 
+from aggregator.archive.spool_record import Doubt
 from aggregator.counting.record_rows import row_record
+from aggregator.counting.records import Key, Record
 from aggregator.counting.seen_batches import is_settled
+from aggregator.counting.tally import CountRows
 from aggregator.errors import OldStoreError, StoreError, StoreHeldError
 from aggregator.store.contract import LAST_BUCKET
 from aggregator.store.reader import Reader
-from aggregator.store.rows import MOVED, THERE, RefusedRow, ReleasedChunk, ReportSum
+from aggregator.store.rows import MOVED, THERE, ReleasedChunk, ReportSum
 from aggregator.store.shared_reads import WHOSE, added_up
 from aggregator.store.sqlite import curated_schema, schema
 from edge_ldp.errors import RowError
 from edge_ldp.protocol.released import FIRST_KEY
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from aggregator.archive.spool_record import Doubt
-    from aggregator.counting.records import Key, Record
-    from aggregator.counting.tally import CountRows
-
 
 BUSY_S = 0.2  # a lock held longer is the caller's to wait for
 _HELD = {
@@ -129,24 +123,24 @@ class SqliteReader(Reader):
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.where = str(path)
         self._db: sqlite3.Connection | None = None
         self._still: tuple[int, ...] | None = None  # what the file was when it was opened as still
 
     @classmethod
     def open(cls, path: Path) -> Self:
         """Return a reader; raises StoreError when there is no usable store."""
-        if not path.exists():
-            raise StoreError(str(path), "does not exist", "start `edge-ldp aggregator run` first")
-        with ExitStack() as failed:
-            reader = cls(path)
-            failed.callback(reader.close)
-            with reader.reading() as db:
-                version = check(db, path)
-            if version < schema.VERSION:
-                remedy = "start `edge-ldp aggregator run`: it upgrades it"
-                raise OldStoreError(str(path), version, schema.VERSION, remedy)
-            failed.pop_all()
-        return reader
+        return cls(path).opened()
+
+    def prepare(self) -> None:
+        """Look whether there is a store of our version."""
+        if not self.path.exists():
+            raise StoreError(self.where, "does not exist", "start `edge-ldp aggregator run` first")
+        with self.reading() as db:
+            version = check(db, self.path)
+        if version < schema.VERSION:
+            remedy = "start `edge-ldp aggregator run`: it upgrades it"
+            raise OldStoreError(self.where, version, schema.VERSION, remedy)
 
     def _histograms(
         self, stream: int, first_bucket: int, last_bucket: int, group: int | None
@@ -169,14 +163,6 @@ class SqliteReader(Reader):
             AND bucket BETWEEN ?2 AND ?3 AND (?4 IS NULL OR grp = ?4)"""  # noqa: S608 (our own words)
         with self.reading() as db:
             return added_up(db.execute(query, (stream, first_bucket, last_bucket, group)))
-
-    def presence(self, stream: int, group: int | None = None) -> list[tuple[int, int]]:
-        """Return (bucket, device-slots) of a stream, rising."""
-        return self._rows(
-            """SELECT bucket, sum(slots) FROM presence
-            WHERE stream = ? AND (?2 IS NULL OR grp = ?2) GROUP BY 1 ORDER BY 1""",
-            (stream, group),
-        )
 
     def records(self) -> Iterator[tuple[Key, Record]]:
         """Yield every device's and stream's record, by key."""
@@ -206,11 +192,6 @@ class SqliteReader(Reader):
     def version(self) -> str:
         """Return what is another after every commit of anybody."""
         return str(self._rows("PRAGMA data_version")[0][0])
-
-    def refused(self) -> list[RefusedRow]:
-        """Return what was not counted, by reason and stream."""
-        rows = self._rows("SELECT reason, stream, messages, reports FROM refused ORDER BY 1, 2")
-        return [RefusedRow(*row) for row in rows]
 
     def last_commit_s(self) -> int | None:
         """Return when a flush was last committed (seconds UTC), or None if never."""
@@ -305,7 +286,7 @@ class SqliteReader(Reader):
         """Raise StoreHeldError if somebody has written to what was to lie still."""
         if self._still is not None and _state_of(self.path) != self._still:
             self.close()
-            raise StoreHeldError(str(self.path), "is written to again", "asking again")
+            raise StoreHeldError(self.where, "is written to again", "asking again")
 
     def _rows(self, query: str, values: tuple[Any, ...] = ()) -> list[Any]:
         with self.reading() as db:

@@ -205,8 +205,6 @@ PUT_MARK = """INSERT INTO marks VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?, ?)
     ON CONFLICT (device, stream) DO UPDATE SET last_s = excluded.last_s, times = times + 1,
     name = excluded.name, seen = excluded.seen, reports = excluded.reports,
     bound = excluded.bound, chance = excluded.chance"""
-NEWEST_EPOCH = "SELECT max(epoch) FROM plans WHERE stream = ?"
-PUT_REVISION = "INSERT OR REPLACE INTO looks VALUES (?, ?, ?)"
 # never back: time buckets that were closed stay closed, whatever a clock says later
 PUT_COMMITTED = """INSERT INTO facts VALUES ('committed_s', ?) ON CONFLICT (name) DO UPDATE
     SET value = max(CAST(value AS INTEGER), CAST(excluded.value AS INTEGER))"""

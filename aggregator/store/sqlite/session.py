@@ -3,19 +3,18 @@
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from aggregator.counting.record_rows import record_row
 from aggregator.counting.records import Record
 from aggregator.counting.reporters import united
 from aggregator.counting.tally import add_pairs
-from aggregator.errors import FencedError, StoreError
 from aggregator.store.contract import CountedCell, PlanRow
 from aggregator.store.forms import pack_pairs, unpack_pairs
 from aggregator.store.rows import AuditRow
 from aggregator.store.shared_reads import ADD_AUDIT
 from aggregator.store.sqlite import schema
+from aggregator.store.sqlite.flush import insert_plan
 from aggregator.store.sqlite.reader import SqliteReader, connect, refuse_moved
 
 WAIT_S = 20.0  # for the service's flush, or a merge of many
@@ -32,17 +31,11 @@ class SqliteSession(SqliteReader):
 
     orders: Sequence[AuditRow] = ()
 
-    @classmethod
-    def open(cls, path: Path) -> Self:
-        """Return a session; raises StoreError when there is no usable store, or it was moved."""
-        session = super().open(path)
-        try:
-            with session.reading() as db:
-                refuse_moved(db, path)
-        except StoreError:
-            session.close()
-            raise
-        return session
+    def prepare(self) -> None:
+        """Look whether there is a store of our version that was not moved."""
+        super().prepare()
+        with self.reading() as db:
+            refuse_moved(db, self.path)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -104,11 +97,7 @@ class SqliteSession(SqliteReader):
     def add_plan(self, row: PlanRow) -> None:
         """Keep a plan; raises FencedError for an epoch that is not above every stored one."""
         with self.transaction():
-            ((newest,),) = self._rows(schema.NEWEST_EPOCH, (row.stream,))
-            if newest is not None and row.epoch <= newest:
-                raise FencedError(str(self.path), row.stream, row.epoch, newest)
-            values = (row.stream, row.epoch, row.issued_s, row.payload)
-            self._rows("INSERT INTO plans VALUES (?, ?, ?, ?)", values)
+            insert_plan(self._rows, self.where, row)
 
     def _connect(self) -> sqlite3.Connection:
         return connect(self.path, "rw", WAIT_S, "synchronous = FULL")

@@ -4,20 +4,20 @@ import fcntl
 import os
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import UUID
 
 from aggregator.counting.records import Changes, Key
-from aggregator.errors import FencedError, StoreError
-from aggregator.store.contract import Decide, PlanRow, RevisionRow
+from aggregator.errors import StoreError
+from aggregator.store.contract import Decide, PlanRow, RevisionRow, Store
 from aggregator.store.forms import repack_pairs
-from aggregator.store.rows import AuditRow, BeatRow, FleetDay
-from aggregator.store.shared_reads import ADD_AUDIT, PUT_FACT
+from aggregator.store.period_sums import Rows
+from aggregator.store.shared_reads import PUT_REVISION
 from aggregator.store.sqlite import curated_schema, schema
-from aggregator.store.sqlite.flush import known, write
+from aggregator.store.sqlite.flush import asking, insert_plan, known, write
 from aggregator.store.sqlite.reader import (
     BUSY_S,
     SqliteReader,
@@ -31,11 +31,13 @@ from edge_ldp.service.files import make_closed
 LOOKS, LOOK_S = 5, 0.02  # a reader holds the lock for less than that
 
 
-class SqliteStore(SqliteReader):
+class SqliteStore(SqliteReader, Store):
     """The one writer of a store; a second one is refused with the first one's process id.
 
     May be used from any thread, by one at a time.
     """
+
+    OTHER = "a new store"
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
@@ -43,42 +45,30 @@ class SqliteStore(SqliteReader):
         self._device_count = 0
         self._counted_version: int | None = None
 
-    @classmethod
-    def open(cls, path: Path) -> "SqliteStore":
-        """Return the store, made if there is none; raises StoreError when it cannot be used.
+    def prepare(self) -> None:
+        """Make the store if there is none, or upgrade it.
 
         Whatever the umask, only its owner and group may read it.
         """
-        store = cls(path)
-        try:
-            store.hold()
-            with suppress(OSError):  # SQLite says better why it cannot be made
-                make_closed(path)
-                store._hold_file()
-            with store._transaction() as db:
-                if not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-                    db.execute(f"PRAGMA application_id = {schema.APPLICATION_ID}")
-                _upgrade(db, check(db, path))
-                curated_schema.create_curated(db)
-                refuse_moved(db, path)  # here it would count twice
-            with store.reading() as db:
-                verdict = db.execute("PRAGMA quick_check(1)").fetchone()[0]
-                if verdict != "ok":
-                    raise sqlite3.DatabaseError(verdict)
-        except StoreError:
-            store.close()
-            raise
-        return store
-
-    def pin(self, facts: Mapping[str, str]) -> None:
-        """Remember what the counts are about; raises StoreError when it differs later."""
+        self.hold()
+        with suppress(OSError):  # SQLite says better why it cannot be made
+            make_closed(self.path)
+            self._hold_file()
         with self._transaction() as db:
-            for name, value in facts.items():
-                db.execute("INSERT OR IGNORE INTO facts VALUES (?, ?)", (name, value))
-                (kept,) = db.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
-                if kept != value:
-                    reason = f"was made for {name} = {kept}, not {value}"
-                    raise StoreError(str(self.path), reason, "put it back, or name a new store")
+            if not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+                db.execute(f"PRAGMA application_id = {schema.APPLICATION_ID}")
+            _upgrade(db, check(db, self.path))
+            curated_schema.create_curated(db)
+            refuse_moved(db, self.path)  # here it would count twice
+        with self.reading() as db:
+            verdict = db.execute("PRAGMA quick_check(1)").fetchone()[0]
+            if verdict != "ok":
+                raise sqlite3.DatabaseError(verdict)
+
+    def commit(self, work: Callable[[Rows], object]) -> None:
+        """Do what `work` says in one transaction; see Store."""
+        with self._transaction() as db:
+            work(asking(db))
 
     def update(
         self,
@@ -101,28 +91,9 @@ class SqliteStore(SqliteReader):
         Raises FencedError for an epoch that is not above every stored one: an operator issued it.
         """
         with self._transaction() as db:
-            newest = db.execute(schema.NEWEST_EPOCH, (row.stream,)).fetchone()[0]
-            if newest is not None and row.epoch <= newest:
-                raise FencedError(str(self.path), row.stream, row.epoch, newest)
-            values = (row.stream, row.epoch, row.issued_s, row.payload)
-            db.execute("INSERT INTO plans VALUES (?, ?, ?, ?)", values)
+            insert_plan(asking(db), self.where, row)
             if revision is not None:
-                db.execute(schema.PUT_REVISION, (revision.stream, revision.at_s, revision.payload))
-
-    def add_revision(self, row: RevisionRow) -> None:
-        """Keep, durably, a revision after which the plan stayed."""
-        with self._transaction() as db:
-            db.execute(schema.PUT_REVISION, (row.stream, row.at_s, row.payload))
-
-    def beat(self, row: BeatRow | FleetDay) -> None:
-        """Keep a worker's heartbeat, or the fleet's day, in place of the last one."""
-        with self._transaction() as db:
-            db.executemany(PUT_FACT, row.facts)
-
-    def add_audit(self, rows: Sequence[AuditRow]) -> None:
-        """Keep what operators did durably, after all that is kept of it."""
-        with self._transaction() as db:
-            db.executemany(ADD_AUDIT, rows)
+                db.execute(PUT_REVISION, (revision.stream, revision.at_s, revision.payload))
 
     def close(self) -> None:
         """Let go of the file and of the lock."""
@@ -163,7 +134,7 @@ class SqliteStore(SqliteReader):
             lock = os.open(lock_of(self.path), os.O_RDWR | os.O_CLOEXEC)
         except OSError as exc:
             remedy = "its directory must exist and be writable for the service's user"
-            raise StoreError(str(self.path), exc.strerror or str(exc), remedy) from exc
+            raise StoreError(self.where, exc.strerror or str(exc), remedy) from exc
         self._locks.append(lock)
         try:
             _lock(lock)
@@ -171,7 +142,7 @@ class SqliteStore(SqliteReader):
             holder = os.read(lock, 32).decode(errors="replace").strip()
             remedy = "stop it first, or name another store"
             reason = f"is in use by process {holder}"
-            raise StoreError(str(self.path), reason, remedy) from exc
+            raise StoreError(self.where, reason, remedy) from exc
         os.ftruncate(lock, 0)
         os.write(lock, f"{os.getpid()}\n".encode())
 
