@@ -5,25 +5,17 @@ says that its batch was settled, a second later and once for each device. Where 
 that lost commits), nothing is counted, no receipt covers it, and its device sends it again.
 """
 
-from __future__ import annotations
-
 from array import array
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-from aggregator.counting.records import Again
+from aggregator.counting.records import Again, Changes, Key
 from aggregator.counting.seen_batches import is_settled
 from edge_ldp.device.errors import WireError
-from edge_ldp.device.frame import decode_header
+from edge_ldp.device.frame import Header, decode_header
 from edge_ldp.protocol.frames import split_frames
 from edge_ldp.protocol.messages import name_in_topic
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from aggregator.counting.records import Changes, Key
-    from edge_ldp.device.frame import Header
-    from edge_ldp.service.mqtt import Message
+from edge_ldp.service.mqtt import Message
 
 PLACES = 1 << 19  # 4 MiB: the last half million messages, but for those that met on a place
 TOLD_AFTER_S = 1.0
@@ -36,7 +28,7 @@ class Shed:
     """Messages that were settled, and those that came again and are not told yet."""
 
     fleet: str
-    _seen: array[int] = field(default_factory=lambda: array("q", [0]) * PLACES, init=False)
+    _seen: "array[int]" = field(default_factory=lambda: array("q", [0]) * PLACES, init=False)
     _again: dict[Key, Again] = field(default_factory=dict, init=False)
     _frames: int = field(default=0, init=False)
     _since: float = field(default=0.0, init=False)

@@ -5,15 +5,14 @@ machine. Only SQL runs there: workers need no Python of ours. What the cluster's
 in spark-defaults.conf (SPARK_CONF_DIR) is in force, but for what is set here.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from py4j.protocol import Py4JError, Py4JJavaError
@@ -22,14 +21,8 @@ from pyspark.sql import SparkSession
 
 from aggregator.errors import StoreError
 from aggregator.replay.duckdb_engine import excluded_table, streams_table, unreadable
-from aggregator.replay.statement import COLUMNS, SPARK
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from aggregator.replay.statement import Selection
-    from edge_ldp.arrays import Ints
-
+from aggregator.replay.statement import COLUMNS, SPARK, Selection
+from edge_ldp.arrays import Ints
 
 SCHEMA = "device STRING, stream INT, epoch BIGINT, slot BIGINT, code INT, grp BIGINT, cls INT"
 SETTINGS = {

@@ -5,10 +5,12 @@ The file is marked before and after, so that a move that was cut off is made aga
 the file is never counted into again.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 from uuid import uuid4
+
+import psycopg
 
 from aggregator.counting.record_rows import row_record
 from aggregator.errors import StoreError
@@ -17,21 +19,12 @@ from aggregator.store.flush_ids import flush_day
 from aggregator.store.packed_records import pack_record
 from aggregator.store.postgres import statements as schema
 from aggregator.store.postgres.flush import add_audit
-from aggregator.store.rows import ALIVE, ALIVE_TIMES, MOVED
+from aggregator.store.postgres.store import PostgresStore
+from aggregator.store.rows import ALIVE, ALIVE_TIMES, MOVED, AuditRow
 from aggregator.store.sqlite import schema as sqlite_schema
+from aggregator.store.sqlite.store import SqliteStore
 
-if TYPE_CHECKING:
-    import sqlite3
-    from collections.abc import Callable, Iterator, Sequence
-
-    import psycopg
-
-    from aggregator.store.postgres.store import PostgresStore
-    from aggregator.store.rows import AuditRow
-    from aggregator.store.sqlite.store import SqliteStore
-
-    Tell = Callable[[str, int, int], None]  # table, rows so far, rows in all
-
+Tell = Callable[[str, int, int], None]  # table, rows so far, rows in all
 MOVING, MOVED_FROM = "moving", "moved from"
 ROWS = 5000  # between two reports of progress
 OWN_FACTS = ("committed_s", MOVING, MOVED)  # of a SQLite file only
