@@ -25,9 +25,10 @@ from agent.running.loading import Loaded, startable
 from agent.running.memory import forbid_dumps, give_back
 from agent.running.reload import Reloader
 from agent.running.vitals import keep_answering
-from agent.state.device import Device
+from agent.state.core import DeviceCore
+from agent.state.device import Device, Mode
 from agent.state.journal import Journal
-from agent.state.local_mode import local_device
+from agent.state.local_mode import LocalMode
 from agent.state.place import doubt_of_place, forget_left
 from edge_ldp.arguments import Parser
 from edge_ldp.device.errors import EdgeLdpError
@@ -89,7 +90,8 @@ def run(args: argparse.Namespace) -> int:
 
 async def _serve(loaded: Loaded, journal: Journal, clock: Clock) -> None:
     config = loaded.config
-    device = _device(loaded, journal, clock)
+    core = DeviceCore(config, journal, clock, keyring=loaded.keyring)
+    device = Device(core, _mode(core))
     uplink = Uplink(config, device, clock, loaded.secrets.broker)
     tap = _tap(loaded, uplink)
     share = _share(config)
@@ -209,17 +211,16 @@ def _page(
     return Page(config.page, Household(device, record, vitals, uplink.month.shown))
 
 
-def _device(loaded: Loaded, journal: Journal, clock: Clock) -> Device:
-    config = loaded.config
-    if config.sharing:
-        from agent.curator.sums_mode import sums_device  # noqa: PLC0415 (memory: who has sums)
+def _mode(core: DeviceCore) -> Mode:
+    if core.config.sharing:
+        from agent.curator.sums_mode import sums_mode  # noqa: PLC0415 (memory: who has sums)
 
-        return sums_device(config, journal, clock, keyring=loaded.keyring)
-    if config.mode == "local":
-        return local_device(config, journal, clock, keyring=loaded.keyring)
-    from agent.curator.mode import curator_device  # noqa: PLC0415 (memory: its mode only)
+        return sums_mode(core)
+    if core.config.mode == "local":
+        return LocalMode(core)
+    from agent.curator.mode import curator_mode  # noqa: PLC0415 (memory: its mode only)
 
-    return curator_device(config, journal, clock, keyring=loaded.keyring)
+    return curator_mode(core)
 
 
 def _first_agent_error(group: BaseExceptionGroup[BaseException]) -> BaseException:

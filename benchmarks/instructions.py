@@ -17,11 +17,13 @@ import sys
 from pathlib import Path
 
 from agent.claims.slots import Kind, SlotBuilder
-from agent.curator.mode import curator_device
+from agent.curator.mode import curator_mode
 from agent.meters.reading import Asker, Telegram
 from agent.ports.meters import make_meter
+from agent.state.core import DeviceCore
+from agent.state.device import Device
 from agent.state.journal import Journal
-from agent.state.local_mode import local_device
+from agent.state.local_mode import LocalMode
 from edge_ldp.protocol.messages import Receipt, StreamReceipt
 from firmware_stubs.meters import p1_telegram
 from tests.agent.curated import curator_config
@@ -37,7 +39,8 @@ def main(mode: str, slots: int, state: Path) -> int:
     journal = Journal(state)
     is_curator = mode == "curator"
     config = curator_config(state, CURATOR) if is_curator else make_config(state)
-    device = (curator_device if is_curator else local_device)(config, journal, clock)
+    core = DeviceCore(config, journal, clock)
+    device = Device(core, curator_mode(core) if is_curator else LocalMode(core))
     device.accept_plan("power", make_plan().to_json())  # a curator takes none
     device.trust_clock()
     meter = make_meter(config.all_meters[0])

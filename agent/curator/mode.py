@@ -5,8 +5,8 @@ states: nothing is sent, stored or shown before. What a crash takes with it was 
 """
 
 import logging
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from functools import partial
 
 from agent.claims.batches import Batch, BatchSeries
@@ -20,41 +20,24 @@ from agent.curator.journal import CuratorJournal
 from agent.curator.outbox import ReleasedValue, SeriesRow, ended, pack_released
 from agent.curator.running_file import ENDING
 from agent.state.core import DeviceCore
-from agent.state.device import Device
-from agent.state.journal import Journal
 from agent.state.place import running_path
 from edge_ldp.continual import CuratorState
 from edge_ldp.protocol.messages import StreamStatus
 from edge_ldp.protocol.released import MAX_VALUES, PublicDesign
 from edge_ldp.protocol.signing import Keyring
-from edge_ldp.service.clock import Clock
 from edge_ldp.service.health import DEGRADED, OK
 
 MAX_PAUSE_S = 86_400  # a running chunk that lies still for longer is not gone on with
 log = logging.getLogger("edge-ldp.agent")
 
 
-def curator_device(
-    config: AgentConfig,
-    journal: Journal,
-    clock: Clock,
-    entropy: Callable[[int], bytes] | None = None,
-    keyring: Keyring | None = None,
-) -> Device:
-    """Return a device whose slots go to curators, one a stream.
+def curator_mode(core: DeviceCore) -> "CuratorMode":
+    """Return the mode of a device whose slots go to curators, one a stream.
 
-    What the local mode left to send is still sent. With a `keyring`, receipts are to be signed.
+    What the local mode left to send is still sent. With a keyring, receipts are to be signed.
     """
-    core = DeviceCore(config, journal, clock, entropy, keyring)
-    place = running_path(journal.path, ENDING, config.device.keep or "disk")
-    return Device(core, CuratorMode(core, CuratorJournal(journal, place)))
-
-
-@dataclass(frozen=True, slots=True)
-class _Taken:
-    """What became of one push."""
-
-    value: ReleasedValue | None
+    place = running_path(core.journal.path, ENDING, core.config.device.keep or "disk")
+    return CuratorMode(core, CuratorJournal(core.journal, place))
 
 
 class CuratorMode:
@@ -234,11 +217,10 @@ class CuratorMode:
             log.warning("%s: silent too long to count as 0: a new series", _name(curator))
         for late, given in curator.pushes(slot, value):
             self._has_pushed = True
-            taken = self._core.drawn(partial(_push, curator, late, given))
-            if taken is None:  # no randomness: given up, and said
+            released = self._core.drawn(partial(curator.push, late, given))
+            if released is None:  # no randomness: given up, and said
                 return
-            if taken.value is not None:
-                self._fresh.append(taken.value)
+            self._fresh += released
             if len(self._fresh) >= MAX_VALUES:
                 self.flush(online=False)
 
@@ -352,10 +334,6 @@ class CuratorMode:
         else:
             unit = curator.setup.public.unit
             log.info("%s: θ is %d %s, every value is released", _name(curator), curator.theta, unit)
-
-
-def _push(curator: stream.StreamCurator, slot: int, value: int | None) -> _Taken:
-    return _Taken(curator.push(slot, value))
 
 
 def _name(curator: stream.StreamCurator) -> str:

@@ -60,8 +60,8 @@ class StreamCurator:
         elif value is not None:
             yield slot, value
 
-    def push(self, slot: int, value: int | None) -> ReleasedValue | None:
-        """Take one slot's value, cut to [0, …), and return what is released for it, if anything.
+    def push(self, slot: int, value: int | None) -> list[ReleasedValue]:
+        """Take one slot's value, cut to [0, …), and return what is released for it: one, or none.
 
         Raises EntropyError, and changes nothing, while there is no randomness.
         """
@@ -69,10 +69,10 @@ class StreamCurator:
         release = self._curator.push(given, slot)
         self.slot = slot
         if release.value is None or release.theta is None:
-            return None
+            return []
         position = self._curator.account.released - 1
         key = self.setup.key
-        return ReleasedValue(key, slot, self.series, position, release.theta, release.value)
+        return [ReleasedValue(key, slot, self.series, position, release.theta, release.value)]
 
     def state(self) -> CuratorState:
         """Return where it stands."""

@@ -9,7 +9,7 @@ copy, a lost state) it is given up, and costs nothing. Source: docs/faults.md, A
 """
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from fractions import Fraction
 from functools import partial
@@ -24,36 +24,28 @@ from agent.curator.sums import RunningSum, added, begin_sum, packed
 from agent.curator.sums_journal import SumsJournal
 from agent.errors import StorageError
 from agent.state.core import DeviceCore
-from agent.state.device import Device
 from agent.state.journal import Journal
 from agent.state.local_mode import LATE_S, LocalMode
 from agent.state.place import running_path
 from edge_ldp.period_sums import booked
 from edge_ldp.protocol.signing import Keyring
-from edge_ldp.service.clock import Clock
 from edge_ldp.service.health import DEGRADED
 
 LATE_SLOTS = 2  # after a period's last slot, for values of it that are still to come
 log = logging.getLogger("edge-ldp.agent")
 
 
-def sums_device(
-    config: AgentConfig,
-    journal: Journal,
-    clock: Clock,
-    entropy: Callable[[int], bytes] | None = None,
-    keyring: Keyring | None = None,
-) -> Device:
-    """Return a device whose slots are added up, and randomised where their streams say so.
+def sums_mode(core: DeviceCore) -> "SumsMode":
+    """Return the mode of a device that adds slots up, and randomises where their streams say so.
 
     Raises StorageError where what runs cannot be kept as `[device] keep` wants it.
     """
-    core = DeviceCore(config, journal, clock, entropy, keyring)
-    place = running_path(journal.path, SUMS_ENDING, config.device.keep or "run")
-    beside = running_path(journal.path, SUMS_ENDING, "disk")
+    state = core.journal.path
+    place = running_path(state, SUMS_ENDING, core.config.device.keep or "run")
+    beside = running_path(state, SUMS_ENDING, "disk")
     if place != beside:
         RunningFile(beside).unlink()
-    return Device(core, SumsMode(core, keyring, SumsJournal(journal, RunningFile(place))))
+    return SumsMode(core, SumsJournal(core.journal, RunningFile(place)))
 
 
 def forget_sums(config: AgentConfig, journal: Journal) -> None:
@@ -69,8 +61,8 @@ def forget_sums(config: AgentConfig, journal: Journal) -> None:
 class SumsMode(LocalMode):
     """A local mode, with its window, ledger and plans, that is owner of the running sums, too."""
 
-    def __init__(self, core: DeviceCore, keyring: Keyring | None, journal: SumsJournal) -> None:
-        super().__init__(core, keyring)
+    def __init__(self, core: DeviceCore, journal: SumsJournal) -> None:
+        super().__init__(core)
         self._journal = journal
         self._sums: dict[int, RunningSum] = {}
         self._left = journal.spent()  # ε of what was released

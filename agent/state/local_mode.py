@@ -1,7 +1,7 @@
 """The mode for a crowd (LDP): each closed slot becomes at most one claim, charged to the ledger."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from agent.claims.elapsed import Elapsed, reconstructed
 from agent.claims.ledger_opening import is_behind, is_other_time, next_window, opened
@@ -14,14 +14,11 @@ from agent.config import AgentConfig
 from agent.home_time import home_time
 from agent.state.accepted_plans import AcceptedPlans
 from agent.state.core import DeviceCore
-from agent.state.device import Device
-from agent.state.journal import Journal
 from agent.state.state_file import earlier_states
 from edge_ldp.protocol.ledger import Ledger, conceded
 from edge_ldp.protocol.messages import StreamStatus
 from edge_ldp.protocol.plan import Refusal
 from edge_ldp.protocol.signing import Keyring
-from edge_ldp.service.clock import Clock
 from edge_ldp.service.health import DEGRADED
 
 KEEP_MS = 3_600_000
@@ -30,22 +27,13 @@ NEVER = 1 << 62
 log = logging.getLogger("edge-ldp.agent")
 
 
-def local_device(
-    config: AgentConfig,
-    journal: Journal,
-    clock: Clock,
-    entropy: Callable[[int], bytes] | None = None,
-    keyring: Keyring | None = None,
-) -> Device:
-    """Return a device of the local mode; with a `keyring`, only plans its keys signed are taken."""
-    core = DeviceCore(config, journal, clock, entropy, keyring)
-    return Device(core, LocalMode(core, keyring))
-
-
 class LocalMode:
-    """Owner of the ledger and of the accepted plans: claim and report are one commit."""
+    """Owner of the ledger and of the accepted plans: claim and report are one commit.
 
-    def __init__(self, core: DeviceCore, keyring: Keyring | None) -> None:
+    With a keyring, only plans that its keys signed are taken.
+    """
+
+    def __init__(self, core: DeviceCore) -> None:
         self._core = core
         self._ledger: Ledger | None = None
         self._elapsed: Elapsed | None = None  # as stored; None where the ledger is
@@ -53,7 +41,9 @@ class LocalMode:
         self.beside = Beside()  # what sums of this home cost; theirs to say
         stored = core.journal.ledger()
         self._since = stored.floor if stored else NEVER  # claimed before this process began
-        self._plans = AcceptedPlans(core.config, core.journal, core.storage, core.clock, keyring)
+        self._plans = AcceptedPlans(
+            core.config, core.journal, core.storage, core.clock, core.keyring
+        )
 
     @property
     def is_open(self) -> bool:

@@ -1,15 +1,20 @@
 """Configurations, plans and a clock that stands still, for the agent's tests."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from agent.claims.batches import BatchSeries, Numbering
 from agent.config import AgentConfig, parse_config
 from agent.meters.reading import UNITS
+from agent.state.core import DeviceCore
+from agent.state.device import Device
+from agent.state.journal import Journal
+from agent.state.local_mode import LocalMode
 from edge_ldp.mechanisms import Hybrid, SquareWave
 from edge_ldp.protocol.plan import Plan
+from edge_ldp.protocol.signing import Keyring
 from edge_ldp.service.clock import Clock
 
 FLEET = "street"
@@ -110,6 +115,17 @@ slots = {slots}
 
 def make_config(state: Path, **changes: Any) -> AgentConfig:
     return parse_config(config_text(state, **changes), "agent.toml")
+
+
+def local_device(
+    config: AgentConfig,
+    journal: Journal,
+    clock: Clock,
+    entropy: Callable[[int], bytes] | None = None,
+    keyring: Keyring | None = None,
+) -> Device:
+    core = DeviceCore(config, journal, clock, entropy, keyring)
+    return Device(core, LocalMode(core))
 
 
 def bomb(epoch: int, rows: int, codes: int) -> bytes:

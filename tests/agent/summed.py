@@ -13,14 +13,15 @@ from agent.claims.slots import SlotValues
 from agent.curator.running_file import SUMS_ENDING, RunningFile
 from agent.curator.sums import RunningSum
 from agent.curator.sums_journal import SumsJournal
-from agent.curator.sums_mode import forget_sums, sums_device
+from agent.curator.sums_mode import forget_sums, sums_mode
+from agent.state.core import DeviceCore
+from agent.state.device import Device
 from agent.state.journal import Journal
-from agent.state.local_mode import local_device
 from agent.state.place import running_path
 from edge_ldp.device.sums_frame import SumsFrame, decode_sums
 from edge_ldp.protocol.ledger import Ledger
 from edge_ldp.protocol.released import FIRST_SUMS_KEY
-from tests.agent.samples import SLOT_S, T0, StillClock, make_config, make_plan
+from tests.agent.samples import SLOT_S, T0, StillClock, local_device, make_config, make_plan
 
 WINDOW = (8, 4)  # ε 8 in any four slots
 DAY = 96
@@ -97,7 +98,8 @@ class SumsBench:
         self.journal = Journal(self.state)
         self.running_file = running_path(self.state, SUMS_ENDING, self.config.device.keep or "run")
         if self.config.sharing:
-            self.device = sums_device(self.config, self.journal, self.clock, self.entropy)
+            core = DeviceCore(self.config, self.journal, self.clock, self.entropy)
+            self.device = Device(core, sums_mode(core))
         else:
             forget_sums(self.config, self.journal)
             self.device = local_device(self.config, self.journal, self.clock, self.entropy)

@@ -28,10 +28,9 @@ from agent.page.record import LeftRecord
 from agent.page.server import Page
 from agent.running.feeds import Feeds
 from agent.state.journal import Journal
-from agent.state.local_mode import local_device
 from edge_ldp.device.errors import EdgeLdpError
 from firmware_stubs.meters.telegram import p1_telegram
-from tests.agent.samples import DEVICE, SLOT_S, StillClock, make_config, make_plan
+from tests.agent.samples import DEVICE, SLOT_S, StillClock, local_device, make_config, make_plan
 from tests.integration.agent_bench import listening, until
 from tests.integration.conftest import RealBroker
 

@@ -19,13 +19,20 @@ from agent.link.outgoing import Outgoing
 from agent.link.uplink import Uplink, Vitals
 from agent.state.device import Device
 from agent.state.journal import Journal
-from agent.state.local_mode import local_device
 from edge_ldp.protocol.messages import Receipt, StreamReceipt, parse_status, topic
 from edge_ldp.protocol.presence import Presence
 from edge_ldp.service.backoff import JITTER_STEPS
 from edge_ldp.service.mqtt import Broker, Link, open_link
 from tests.agent.paced import beside
-from tests.agent.samples import DEVICE, FLEET, SLOT_S, StillClock, make_config, make_plan
+from tests.agent.samples import (
+    DEVICE,
+    FLEET,
+    SLOT_S,
+    StillClock,
+    local_device,
+    make_config,
+    make_plan,
+)
 from tests.integration.agent_bench import STORE, Hub, listening, until
 from tests.integration.conftest import HOST, OPEN, RealBroker, broker, free_port, make_broker
 

@@ -20,7 +20,6 @@ from agent.ports.meters import make_meter
 from agent.running.feed import LATE_S
 from agent.running.feeds import NO_CLOCK, Feeds
 from agent.state.journal import Journal
-from agent.state.local_mode import local_device
 from edge_ldp.protocol.ledger import included
 from edge_ldp.service.clock import kernel_synchronised
 from firmware_stubs.meters import PtyPort
@@ -29,7 +28,7 @@ from firmware_stubs.meters.readout import readout_text
 from firmware_stubs.meters.telegram import full_p1_telegram, p1_telegram, timestamp
 from tests.agent.meters.samples import sealed
 from tests.agent.paced import beside
-from tests.agent.samples import SLOT, SLOT_S, T0, StillClock, make_config, make_plan
+from tests.agent.samples import SLOT, SLOT_S, T0, StillClock, local_device, make_config, make_plan
 from tests.integration.agent_bench import until
 from tests.meters.faults import without_season
 from tests.reached import reached

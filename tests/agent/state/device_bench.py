@@ -8,11 +8,10 @@ from typing import Any
 from agent.claims.batches import Key
 from agent.claims.slots import SlotValues
 from agent.state.journal import Journal
-from agent.state.local_mode import local_device
 from edge_ldp.device.frame import decode
 from edge_ldp.protocol.messages import Receipt, Status, StreamReceipt
 from edge_ldp.protocol.signing import Keyring
-from tests.agent.samples import DEVICE, SLOT_S, T0, StillClock, make_config, make_plan
+from tests.agent.samples import DEVICE, SLOT_S, T0, StillClock, local_device, make_config, make_plan
 
 Source = Callable[[int], bytes]
 DAY_S = 86_400

@@ -21,7 +21,6 @@ from agent.curator.outbox import ReleasedValue, SeriesRow
 from agent.errors import StorageError
 from agent.state.journal import Journal
 from agent.state.journal_schema import SCHEMA
-from agent.state.local_mode import local_device
 from agent.state.plan_journal import StoredPlan
 from edge_ldp.device.frame import decode
 from edge_ldp.protocol.ledger import Ledger, Window, charge, included, open_ledger
@@ -33,6 +32,7 @@ from tests.agent.samples import (
     SLOT_S,
     StillClock,
     begun,
+    local_device,
     make_config,
     make_plan,
     numbered,

@@ -9,14 +9,21 @@ import pytest
 
 from agent.main import main
 from agent.state.journal import Journal
-from agent.state.local_mode import local_device
 from agent.state.plan_journal import StoredPlan
 from agent.state.plan_log import KEPT, Logged, accepted, too_soon
 from edge_ldp import Hybrid, SquareWave, StochasticRounding
 from edge_ldp.certify.certify_command import main as certify
 from edge_ldp.protocol.plan import Plan, parse_plan
 from edge_ldp.protocol.plan_bounds import PlanBounds
-from tests.agent.samples import T0, StillClock, begun, config_text, make_config, make_plan
+from tests.agent.samples import (
+    T0,
+    StillClock,
+    begun,
+    config_text,
+    local_device,
+    make_config,
+    make_plan,
+)
 
 DAY_S = 86_400
 SHAPE = PlanBounds()

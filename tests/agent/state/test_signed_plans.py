@@ -13,14 +13,13 @@ from agent.config.secrets import keyring_of
 from agent.config.sections import PlansTable
 from agent.errors import ConfigError
 from agent.state.journal import Journal
-from agent.state.local_mode import local_device
 from aggregator.plans.keys import make_key, read_signer
 from edge_ldp.extras import pip_install
 from edge_ldp.protocol.messages import Receipt
 from edge_ldp.protocol.plan import Plan, digest, last_epoch
 from edge_ldp.protocol.signing import RECEIPT_CONTEXT, Signer
 from edge_ldp.protocol.strict_json import MessageError
-from tests.agent.samples import SLOT_S, T0, StillClock, make_config, make_plan
+from tests.agent.samples import SLOT_S, T0, StillClock, local_device, make_config, make_plan
 from tests.processes import run_told
 
 
