@@ -121,7 +121,8 @@ def _add_setup(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     text = "what an earlier setup wrote is kept as *.before"
     sub.add_argument("--replace", action="store_true", help=text)
     sub.add_argument("--yes", action="store_true", help="ask nothing, take what is found")
-    sub.set_defaults(command=setup, unshown="an invitation's text needs quotes around it")
+    unshown = "an invitation's text needs quotes around it"
+    sub.set_defaults(command=setup, unshown=unshown, usual=sub.get_default)
 
 
 def setup(args: argparse.Namespace) -> int:

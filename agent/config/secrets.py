@@ -70,18 +70,8 @@ def check_files(config: AgentConfig, file: str, directory: str | None = None) ->
     for table, where in _tables(config):
         for key in (*PUBLIC, *SECRET):
             named = getattr(table, key, None)
-            if named is None or named.startswith(CREDENTIAL):
-                continue
-            path = Path(named)
-            is_open = key in SECRET and not _is_shielded(path, directory)
-            try:
-                if is_open and path.stat().st_mode & MAX_PASSWORD_MODE:
-                    expected = f"a file of mode 0600: chmod 600 {path}"
-                    raise ConfigError(file, f"{where}.{key}", expected)
-                path.read_bytes()
-            except OSError as exc:
-                expected = f"a readable file ({exc.strerror}: {path})"
-                raise ConfigError(file, f"{where}.{key}", expected) from exc
+            if named is not None and not named.startswith(CREDENTIAL):
+                _content(file, f"{where}.{key}", Path(named), directory, secret=key in SECRET)
 
 
 def read_secrets(
@@ -109,22 +99,29 @@ def read_password(
     """Return a broker's password from its file, which only its owner may read."""
     if table.password_file is None or table.password_file.startswith(CREDENTIAL):
         return None
-    path = Path(table.password_file)
-
-    def fault(expected: str) -> ConfigError:
-        return ConfigError(file, f"{where}.password_file", expected)
-
+    key = f"{where}.password_file"
+    content = _content(file, key, Path(table.password_file), directory, secret=True)
     try:
-        if path.stat().st_mode & MAX_PASSWORD_MODE and not _is_shielded(path, directory):
-            raise fault(f"a file of mode 0600: chmod 600 {path}")
-        password = path.read_text().strip()
-    except OSError as exc:
-        raise fault(f"a readable file ({exc.strerror}: {path})") from exc
+        password = content.decode().strip()
     except UnicodeDecodeError as exc:
-        raise fault("UTF-8 text") from exc
+        raise ConfigError(file, key, "UTF-8 text") from exc
     if not password:
-        raise fault("a password in the file")
+        raise ConfigError(file, key, "a password in the file")
     return password
+
+
+def _content(file: str, key: str, path: Path, directory: str | None, *, secret: bool) -> bytes:
+    """Return what is in a file that a key names; raises ConfigError, also for an open secret.
+
+    What systemd placed in its directory it closed: there the mode says nothing.
+    """
+    is_open = secret and (directory is None or path.parent != Path(directory))
+    try:
+        if is_open and path.stat().st_mode & MAX_PASSWORD_MODE:
+            raise ConfigError(file, key, f"a file of mode 0600: chmod 600 {path}")
+        return path.read_bytes()
+    except OSError as exc:
+        raise ConfigError(file, key, f"a readable file ({exc.strerror}: {path})") from exc
 
 
 def _placed(table: Table, directory: str) -> Table:
@@ -136,10 +133,6 @@ def _placed(table: Table, directory: str) -> Table:
         if name.startswith(CREDENTIAL)
     }
     return replace(table, **changed)
-
-
-def _is_shielded(path: Path, directory: str | None) -> bool:
-    return directory is not None and path.parent == Path(directory)
 
 
 def keyring_of(config: AgentConfig, file: str) -> Keyring | None:

@@ -47,8 +47,7 @@ class CuratorJournal:
             RunningFile(beside).unlink()
         self._must_scrub = self._running is not None
         if self._running:
-            with journal.reading() as db:
-                db.execute("PRAGMA secure_delete = ON")
+            journal.rows("PRAGMA secure_delete = ON")
             self._recover(self._running)
             self._take_over_keys()
 
@@ -61,16 +60,14 @@ class CuratorJournal:
 
     def released(self) -> list[ReleasedValue]:
         """Return the released values not yet packed, in order of stream and slot."""
-        with self._journal.reading() as db:
-            rows = db.execute(
-                "SELECT stream, slot, series, position, theta, value FROM released ORDER BY 1, 2"
-            ).fetchall()
+        rows = self._journal.rows(
+            "SELECT stream, slot, series, position, theta, value FROM released ORDER BY 1, 2"
+        )
         return [ReleasedValue(*row) for row in rows]
 
     def summed_until_s(self) -> int:
         """Return when the last period of sums ended that left of this file, 0 if none ever did."""
-        with self._journal.reading() as db:
-            return int(db.execute("SELECT ifnull(max(until_s), 0) FROM summed").fetchone()[0])
+        return int(self._journal.rows("SELECT ifnull(max(until_s), 0) FROM summed")[0][0])
 
     def designs(self) -> dict[tuple[int, int], PublicDesign]:
         """Return the public design of every series, by (stream, series)."""
@@ -159,8 +156,7 @@ class CuratorJournal:
         try:
             if self._running and not self._secrets:
                 self._running.wipe()
-            with self._journal.reading() as db:
-                busy = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+            busy = self._journal.rows("PRAGMA wal_checkpoint(TRUNCATE)")[0][0]
         except StorageError as exc:
             if not exc.passes:
                 raise
@@ -212,8 +208,7 @@ class CuratorJournal:
         The key's row is overwritten, and the log emptied with the next commit. What cannot be read
         has no secret, and ends (`stored_state`).
         """
-        with self._journal.reading() as db:
-            keys = dict(db.execute("SELECT stream, key FROM curator_keys").fetchall())
+        keys = dict(self._journal.rows("SELECT stream, key FROM curator_keys"))
         if not keys:
             return
         rows = []

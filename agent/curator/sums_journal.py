@@ -98,12 +98,8 @@ class SumsJournal:
         An aggregator takes no period that overlaps another one of the same home and stream.
         """
         first_s, until_s = _when(period)
-        with self._journal.reading() as db:
-            row = db.execute(
-                "SELECT 1 FROM summed WHERE stream = ? AND first_s < ? AND until_s > ?",
-                (period.terms.key, until_s, first_s),
-            ).fetchone()
-        return row is not None
+        query = "SELECT 1 FROM summed WHERE stream = ? AND first_s < ? AND until_s > ? LIMIT 1"
+        return bool(self._journal.rows(query, (period.terms.key, until_s, first_s)))
 
     def spent(self) -> Fraction:
         """Return the ε of all that was ever released, rounded up."""
@@ -116,10 +112,9 @@ class SumsJournal:
 
     def released(self) -> list[SummedPeriod]:
         """Return every period ever released, by stream and time."""
-        with self._journal.reading() as db:
-            if not db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'summed'").fetchone():
-                return []  # a file of an older version, only read
-            rows = db.execute("SELECT * FROM summed ORDER BY 1, 2, 3").fetchall()
+        if not self._journal.rows("SELECT 1 FROM sqlite_schema WHERE name = 'summed'"):
+            return []  # a file of an older version, only read
+        rows = self._journal.rows("SELECT * FROM summed ORDER BY 1, 2, 3")
         return [SummedPeriod(*row) for row in rows]
 
 

@@ -45,10 +45,9 @@ class Journal(PlanJournal):
         A damaged one is none to the agent, which counts the window as spent. To a mere reader it is
         a StorageError: nobody may be told that nothing was spent.
         """
-        with self.reading():
-            row = self._db.execute("SELECT value FROM ledger").fetchone()
+        stored = next((value for (value,) in self.rows("SELECT value FROM ledger")), None)
         try:
-            return parse_ledger(row[0]) if row and row[0] else None  # empty: only curators ran
+            return parse_ledger(stored) if stored else None  # empty: only curators ran
         except MessageError as exc:
             if self._hold:
                 return None
@@ -57,12 +56,11 @@ class Journal(PlanJournal):
 
     def elapsed(self) -> Elapsed | None:
         """Return the time that goes with the ledger; None in a file of an older version."""
-        with self.reading() as db:
-            if self._version() < WITH_ELAPSED:
-                return None
-            row = db.execute("SELECT elapsed FROM ledger").fetchone()
+        if self._version() < WITH_ELAPSED:
+            return None
+        stored = next((one for (one,) in self.rows("SELECT elapsed FROM ledger")), None)
         try:
-            return decode_elapsed(row[0]) if row and row[0] else None
+            return decode_elapsed(stored) if stored else None
         except MessageError as exc:
             reason = "the time beside its ledger is damaged"
             raise StorageError(str(self.path), reason, "move the file away") from exc
@@ -78,11 +76,9 @@ class Journal(PlanJournal):
 
     def sharing(self) -> bytes:
         """Return how the window's ε was shared last (`AgentConfig.sharing`); empty: not at all."""
-        with self.reading() as db:
-            if self._version() < WITH_SUMS:
-                return b""
-            row = db.execute("SELECT terms FROM sharing").fetchone()
-        return bytes(row[0]) if row else b""
+        if self._version() < WITH_SUMS:
+            return b""
+        return next((bytes(terms) for (terms,) in self.rows("SELECT terms FROM sharing")), b"")
 
     def save_elapsed(self, elapsed: Elapsed) -> None:
         """Store how far time has come."""
@@ -137,24 +133,19 @@ class Journal(PlanJournal):
 
     def told(self) -> list[Told]:
         """Return what others told of batches that this state never made."""
-        with self.reading() as db:
-            if self._version() < WITH_SERIES:
-                return []
-            return [Told(*row) for row in db.execute("SELECT * FROM told")]
+        if self._version() < WITH_SERIES:
+            return []
+        return [Told(*row) for row in self.rows("SELECT * FROM told")]
 
     def keys(self) -> list[Key]:
         """Return the batches kept, oldest first."""
-        with self.reading():
-            rows = self._db.execute("SELECT stream, number FROM batches ORDER BY last_slot")
-            return [Key(*row) for row in rows]
+        rows = self.rows("SELECT stream, number FROM batches ORDER BY last_slot")
+        return [Key(*row) for row in rows]
 
     def payload(self, key: Key) -> bytes | None:
         """Return a batch's bytes, or None when it was settled meanwhile."""
-        with self.reading():
-            row = self._db.execute(
-                "SELECT payload FROM batches WHERE stream = ? AND number = ?", key
-            ).fetchone()
-        return bytes(row[0]) if row else None
+        rows = self.rows("SELECT payload FROM batches WHERE stream = ? AND number = ?", key)
+        return next((bytes(payload) for (payload,) in rows), None)
 
     def settle(self, keys: Iterable[Key]) -> None:
         """Delete batches that a receipt covers."""
@@ -172,12 +163,11 @@ class Journal(PlanJournal):
             "last_slot * coalesce(nullif((SELECT slot_seconds FROM series WHERE stream ="
             " batches.stream AND base < number ORDER BY base DESC), 0), ?3) < ?2"
         )
-        with self.reading():
-            lost = self._db.execute(
-                f"SELECT stream, number, reports FROM batches WHERE {old} UNION ALL"  # noqa: S608 (our own names)
-                " SELECT stream, NULL, count(*) FROM waiting WHERE slot < ?1 GROUP BY stream",
-                (before_slot, before_s, slot_seconds),
-            ).fetchall()
+        lost = self.rows(
+            f"SELECT stream, number, reports FROM batches WHERE {old} UNION ALL"  # noqa: S608 (our own names)
+            " SELECT stream, NULL, count(*) FROM waiting WHERE slot < ?1 GROUP BY stream",
+            (before_slot, before_s, slot_seconds),
+        )
         if not lost:
             return []
         keys = [Key(stream, number) for stream, number, _ in lost if number is not None]
@@ -193,12 +183,11 @@ class Journal(PlanJournal):
         They count as expired, and as shed. Batches go before waiting reports: those are newer.
         Returns the keys of the batches given up.
         """
-        with self.reading():
-            waiting = self._db.execute("SELECT count(*) FROM waiting").fetchone()[0]
-            batches = self._db.execute(
-                "SELECT stream, number, reports, length(payload) FROM batches"
-                " ORDER BY last_slot DESC, stream DESC"
-            ).fetchall()
+        ((waiting,),) = self.rows("SELECT count(*) FROM waiting")
+        batches = self.rows(
+            "SELECT stream, number, reports, length(payload) FROM batches"
+            " ORDER BY last_slot DESC, stream DESC"
+        )
         left = limit_bytes - waiting * WAITING_BYTES
         lost = []
         for stream, number, reports, size in batches:
@@ -212,10 +201,9 @@ class Journal(PlanJournal):
 
     def shed_counts(self) -> dict[int, int]:
         """Return how many reports of each stream were ever given up for their size."""
-        with self.reading():
-            if self._version() < WITH_SHED:
-                return {}
-            return dict(self._db.execute("SELECT stream, shed FROM streams").fetchall())
+        if self._version() < WITH_SHED:
+            return {}
+        return dict(self.rows("SELECT stream, shed FROM streams"))
 
     def suspect(
         self,
@@ -335,7 +323,7 @@ class Journal(PlanJournal):
 
     def _version(self) -> int:
         """Return the version of the file's tables: one that is only read may be older than ours."""
-        return int(self._db.execute("PRAGMA user_version").fetchone()[0])
+        return int(self.rows("PRAGMA user_version")[0][0])
 
     def count_expired(self, lost: Iterable[tuple[int, int]]) -> None:
         """Count (stream, reports) as expired, within a transaction of whoever gives them up."""

@@ -2,9 +2,10 @@
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 from agent.errors import StateGoneError, StorageError
 from agent.state.journal_schema import SCHEMA, TABLES, is_usable, migrate, seal
@@ -143,6 +144,11 @@ class JournalFile:
             yield self._db
         except sqlite3.Error as exc:
             raise _storage_error(self.path, exc) from exc
+
+    def rows(self, query: str, values: Sequence[object] = ()) -> list[Any]:
+        """Return the rows of a query; raises as `reading`."""
+        with self.reading() as db:
+            return db.execute(query, values).fetchall()
 
 
 def _connect(

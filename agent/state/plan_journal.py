@@ -19,8 +19,7 @@ class PlanJournal(JournalFile):
 
     def plans(self) -> list[StoredPlan]:
         """Return the plans in force."""
-        with self.reading():
-            rows = self._db.execute("SELECT name, epoch, payload FROM plans").fetchall()
+        rows = self.rows("SELECT name, epoch, payload FROM plans")
         return [StoredPlan(name, epoch, bytes(payload)) for name, epoch, payload in rows]
 
     def save_plan(self, plan: StoredPlan, row: Logged | None = None) -> None:
@@ -46,13 +45,10 @@ class PlanJournal(JournalFile):
 
     def plan_log(self) -> list[Logged]:
         """Return the owner's log of plans, oldest first; empty in a file of an older version."""
-        with self.reading():
-            known = "SELECT 1 FROM sqlite_schema WHERE name = 'plan_log'"
-            if not self._db.execute(known).fetchone():
-                return []
-            columns = ", ".join(Logged._fields)
-            rows = self._db.execute(f"SELECT {columns} FROM plan_log ORDER BY id").fetchall()  # noqa: S608 (our own names)
-        return [Logged(*row) for row in rows]
+        if not self.rows("SELECT 1 FROM sqlite_schema WHERE name = 'plan_log'"):
+            return []
+        columns = ", ".join(Logged._fields)
+        return [Logged(*row) for row in self.rows(f"SELECT {columns} FROM plan_log ORDER BY id")]  # noqa: S608 (our own names)
 
     def _put_log(self, row: Logged) -> None:
         """Put a row in the place of the one that it goes on: a renewal's, or the same refusal's."""

@@ -22,6 +22,7 @@ from agent.state.moving import is_movable, move_state
 BEGINS_ANEW = "so the service begins with a silence of one window"
 _STRING = re.compile(r"""=\s*("(?:[^"\\]|\\.)*"|'[^']*')""")
 _TABLE = re.compile(r"\s*\[+\s*([^\[\]]*?)\s*\]+\s*(?:#.*)?")
+_ALONG = ("config", "trial", "state", "seconds", "replace", "yes")  # options beside --from
 Places = Mapping[tuple[str, str], str]  # (table, key) → path
 
 
@@ -170,10 +171,10 @@ def trial_here(target: Path, fleet: str, device: str, state: str) -> tuple[Path,
     return (found, path) if is_same and path.exists() and path != Path(state) else None
 
 
-def refuse_beside(args: argparse.Namespace, given: Mapping[str, object]) -> None:
-    """Raise SetupError for options that say again what a trial's file says."""
-    for name, usual in given.items():
-        if getattr(args, name) != usual:
+def refuse_beside(args: argparse.Namespace) -> None:
+    """Raise SetupError for options that say again what a trial's file says: all but `_ALONG`."""
+    for name, given in vars(args).items():
+        if name not in _ALONG and given != args.usual(name):
             option = "--" + name.replace("_", "-")
             raise SetupError(
                 f"setup: {option}: the trial's file says it; change it there, or later"

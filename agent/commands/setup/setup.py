@@ -41,21 +41,6 @@ from edge_ldp.protocol.strict_json import MAX_BYTES, MessageError
 
 EXIT_NO_METER = 3
 UNIT = Path("/etc/systemd/system/edge-ldp-agent.service")
-_OF_A_TRIAL: dict[str, object] = {
-    **dict.fromkeys(
-        ("invitation", "page", "port", "fleet", "device", "broker", "username", "epsilon")
-    ),
-    **dict.fromkeys(("password_file", "ca_file", "ceiling", "fuse")),
-    **dict.fromkeys(("give", "days", "share", "least_b")),
-    **dict.fromkeys(("no_tls", "allow_plaintext", "forget_invitation", "take_over"), False),
-    "set": [],
-    "reports": 8,
-    "slots": 97,
-    "least_slot": 300,
-    "clock": "kernel",
-}
-"""Options that a trial's file answers, with what they are unless given."""
-
 OPTIONS = {  # by which a key is written
     "device.fleet": "--fleet",
     "device.id": "--device",
@@ -99,7 +84,7 @@ def setup(args: argparse.Namespace) -> int:
 
 def _go_on(args: argparse.Namespace, talk: Talk) -> int:
     """Let a trial's configuration and state go on in another place."""
-    refuse_beside(args, _OF_A_TRIAL)
+    refuse_beside(args)
     device = load_config(args.trial).device.id
     trial = TrialFile(args.trial, args.config, state_place(args, device))
     files = trial.files()
