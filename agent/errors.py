@@ -1,6 +1,7 @@
 """The errors of the agent. None of them ever carries a reading, a value or a telegram's bytes."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 
 class AgentError(Exception):
@@ -60,3 +61,12 @@ class StateGoneError(StorageError):
     def __init__(self, path: str, state: str, reason: str, remedy: str = "") -> None:
         super().__init__(path, reason, remedy)
         self.state = state
+
+
+@contextmanager
+def storing(path: object, remedy: str) -> Iterator[None]:
+    """Let what the operating system refuses in here be a StorageError of this path."""
+    try:
+        yield
+    except OSError as exc:
+        raise StorageError(str(path), exc.strerror or "", remedy) from exc

@@ -16,7 +16,7 @@ from typing import Any
 
 from agent.commands.ledger_view import counted
 from agent.config import AgentConfig, load_config
-from agent.errors import ConfigError, StorageError
+from agent.errors import ConfigError, storing
 from agent.home_time import home_time
 from agent.state.journal import Journal
 from agent.state.plan_journal import StoredPlan
@@ -58,12 +58,8 @@ def exported(plans: Sequence[StoredPlan], epsilon: str, where: Path) -> Iterator
     """
     for plan in plans:
         path = where / f"{plan.name}-{plan.epoch}.plan"
-        try:
-            with path.open("xb") as file:
-                file.write(plan.payload)
-        except OSError as exc:
-            remedy = "name another directory with --to"
-            raise StorageError(str(path), exc.strerror or "", remedy) from exc
+        with storing(path, "name another directory with --to"), path.open("xb") as file:
+            file.write(plan.payload)
         command = ["edge-ldp", "certify", "--plan", str(path), "--epsilon", epsilon]
         yield {
             "stream": plan.name,

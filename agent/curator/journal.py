@@ -21,6 +21,7 @@ from agent.curator.stream import open_state, public_state
 from agent.errors import StorageError
 from agent.state.journal import Journal
 from agent.state.journal_schema import has_curators
+from agent.state.place import beside_state
 from edge_ldp.entropy import system_draw
 from edge_ldp.protocol.released import PublicDesign, read_design
 from edge_ldp.protocol.strict_json import MessageError
@@ -41,10 +42,10 @@ class CuratorJournal:
         self._journal = journal
         self._draw = system_draw()
         self._secrets: dict[int, SeriesRow] = {}
-        beside = journal.path.with_name(journal.path.name + ENDING)
-        self._running = None if journal.is_read_only else RunningFile(place or beside)
-        if self._running and place not in (None, beside):
-            RunningFile(beside).unlink()
+        usual = beside_state(journal.path, ENDING)
+        self._running = None if journal.is_read_only else RunningFile(place or usual)
+        if self._running and place not in (None, usual):
+            RunningFile(usual).unlink()
         self._must_scrub = self._running is not None
         if self._running:
             journal.rows("PRAGMA secure_delete = ON")

@@ -202,7 +202,7 @@ class Uplink:
             self._was_up = True
             if link.max_packet is not None:
                 empty = mqtt.packet_bytes(self._topic("report"), b"")
-                self._device.limit_frames(link.max_packet - empty)
+                self._device.core.limit_frames(link.max_packet - empty)
             self._log_once(f"broker {self._broker.endpoint}: connected, MQTT {link.protocol}")
             for message in link.receive_ready(READS_AT_ONCE):  # a receipt may tell of a rollback
                 self._incoming.handle(message)

@@ -13,7 +13,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, Self
 
-from agent.errors import ConfigError, StorageError
+from agent.errors import ConfigError, storing
 from agent.meters.reading import Asker, Discarded, Event, Meter, Send, Telegram
 from agent.meters.section import MeterTable, meter_faults
 from agent.ports.meters import hear, make_meter, now_ms
@@ -45,12 +45,10 @@ class Tape:
         self.path = path
         self.size = 0
         self._limit = limit_bytes
-        try:
+        remedy = "name a file that does not exist yet, in a directory that you may write to"
+        with storing(path, remedy):
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
             self._file = os.fdopen(os.open(path, flags, _OWNER_ONLY), "w", encoding="ascii")
-        except OSError as exc:
-            remedy = "name a file that does not exist yet, in a directory that you may write to"
-            raise StorageError(str(path), str(exc.strerror), remedy) from exc
         header = {
             "format": FORMAT,
             "version": VERSION,
@@ -76,11 +74,9 @@ class Tape:
         self._write(as_line(LineEvent(at_ms, mark, octets)))
 
     def _write(self, line: str) -> None:
-        try:
+        with storing(self.path, "make room on the disk"):
             self._file.write(line)
             self._file.flush()
-        except OSError as exc:
-            raise StorageError(str(self.path), str(exc.strerror), "make room on the disk") from exc
         self.size += len(line)
 
 

@@ -4,9 +4,11 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
+from agent.state.place import beside_state
 from edge_ldp.service.files import make_closed
 
 STOPPED = "stopped"
+_ENDING = ".health"
 _WIDTH = 256
 _ENDED = "ZX"  # only its parent has not looked yet
 _BEGUN = 18  # places after the state in /proc/PID/stat: proc(5), starttime
@@ -20,8 +22,8 @@ def note_health(state: Path, text: str) -> None:
     try:
         words = f"{os.getpid()} {_begun(os.getpid())} {text}"
         line = words.encode()[: _WIDTH - 1].ljust(_WIDTH - 1) + b"\n"
-        make_closed(_beside(state))
-        handle = os.open(_beside(state), os.O_WRONLY | os.O_CLOEXEC)
+        make_closed(beside_state(state, _ENDING))
+        handle = os.open(beside_state(state, _ENDING), os.O_WRONLY | os.O_CLOEXEC)
         try:
             os.pwrite(handle, line, 0)
         finally:
@@ -33,13 +35,13 @@ def note_health(state: Path, text: str) -> None:
 def forget_health(state: Path) -> None:
     """Remove the line: the agent stops."""
     with suppress(OSError):
-        _beside(state).unlink(missing_ok=True)
+        beside_state(state, _ENDING).unlink(missing_ok=True)
 
 
 def read_health(state: Path) -> str:
     """Return what the running agent says, or `stopped` where none runs."""
     try:
-        holder, begun, text = _beside(state).read_text().split(" ", 2)
+        holder, begun, text = beside_state(state, _ENDING).read_text().split(" ", 2)
         runs = begun == _begun(int(holder))
     except (OSError, ValueError):
         return STOPPED
@@ -53,7 +55,3 @@ def _begun(process: int) -> str:
     if state in _ENDED:
         raise ProcessLookupError
     return rest[_BEGUN]
-
-
-def _beside(state: Path) -> Path:
-    return state.with_name(state.name + ".health")

@@ -11,10 +11,12 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from agent.state.place import beside_state
 from edge_ldp.protocol.strict_json import MessageError, dumps, loads
 
 ASK_S = 2.0
 MAX_BYTES = 4096
+_ENDING = ".vitals"
 _PRIVATE = 0o177  # nobody but the agent's user asks
 
 Vitals = Mapping[str, object]
@@ -22,7 +24,7 @@ Vitals = Mapping[str, object]
 
 async def keep_answering(state: Path, vitals: Callable[[], Vitals]) -> None:
     """Tell the vitals to whoever asks, until cancelled; where there can be no socket, nothing."""
-    path = _beside(state)
+    path = beside_state(state, _ENDING)
     try:
         listening = _bound(path)
     except OSError:
@@ -46,7 +48,7 @@ def ask_agent(state: Path) -> dict[str, object] | None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
         asking.settimeout(ASK_S)
         try:
-            asking.connect(str(_beside(state)))
+            asking.connect(str(beside_state(state, _ENDING)))
             answer = b""
             while len(answer) < MAX_BYTES and (data := asking.recv(MAX_BYTES)):
                 answer += data
@@ -69,7 +71,3 @@ def _bound(path: Path) -> socket.socket:
     finally:
         os.umask(mask)
     return listening
-
-
-def _beside(state: Path) -> Path:
-    return state.with_name(state.name + ".vitals")

@@ -158,10 +158,6 @@ class Device:
         self.core.reconfigure(config)
         self._mode.reconfigure(old, keyring)
 
-    def limit_frames(self, room_bytes: int) -> None:
-        """Pack no larger frames from now on: the broker takes none. Packed ones stay."""
-        self.core.limit_frames(room_bytes)
-
     def accept_plan(self, name: str, payload: bytes) -> str | None:
         """Put a plan in force, or return why not (`AcceptedPlans.accept`)."""
         return self._mode.accept_plan(name, payload)
@@ -230,25 +226,21 @@ class Device:
             found.append(Named(stream, of.series, number - of.base))
         return found
 
-    def payload(self, key: Key) -> bytes | None:
-        """Return the bytes of a batch, or None when it was settled meanwhile."""
-        return self.core.journal.payload(key)
-
     def take_messages(self, room_bytes: int) -> Iterator[tuple[Key, list[Named], bytes]]:
         """Take what is to be sent now: each message's first batch, all its batches, their bytes.
 
         A message of several batches is of at most `room_bytes`. While it is in doubt whether this
         state is a copy nothing goes: another code of its slots may be known.
         """
-        delivery = self.core.delivery
+        delivery, payload_of = self.core.delivery, self.core.journal.payload
         while not self.core.is_doubted and (first := delivery.take()) is not None:
-            keys, payload = [first], self.payload(first)
+            keys, payload = [first], payload_of(first)
             if payload is None:  # settled meanwhile
                 delivery.failed(first)
                 delivery.forget(keys)
                 continue
             while len(keys) < MAX_FRAMES and (key := delivery.following(first)) is not None:
-                more = self.payload(key)
+                more = payload_of(key)
                 if len(payload) + len(more or b"") > room_bytes:
                     break
                 delivery.join(first, key)

@@ -11,9 +11,9 @@ import shutil
 from contextlib import ExitStack
 from pathlib import Path
 
-from agent.errors import StateGoneError, StorageError
+from agent.errors import StateGoneError, StorageError, storing
 from agent.state.journal import Journal
-from agent.state.place import left_path
+from agent.state.place import beside_state, left_path
 from agent.state.state_file import Hold
 
 _ENDINGS = ("-running", "-sums", "")  # what runs goes first: without it a series or sum ends
@@ -31,11 +31,11 @@ def is_movable(source: Path, target: Path) -> bool:
     try:
         Journal(source, create=False).close()
     except StateGoneError as exc:
-        if not _named(source, "", ".moving").exists():
+        if not beside_state(source, ".moving").exists():
             if exc.state == "absent" or target.exists():  # nothing began, or it was moved before
                 return False
             raise
-    if any(_named(target, ending).exists() for ending in (*_ENDINGS, "-wal")):
+    if any(beside_state(target, ending).exists() for ending in (*_ENDINGS, "-wal")):
         reason = f"another state is there, and {source} is of the same device"
         remedy = "move the one away that is not to go on, with the agent stopped"
         raise StorageError(str(target), reason, remedy)
@@ -53,22 +53,19 @@ def move_state(source: Path, target: Path) -> None:
         stack.callback(old.release)
         new = Hold(target)
         stack.callback(new.release)
-        if _size(_named(source, "-wal")):
+        if _size(beside_state(source, "-wal")):
             raise StorageError(str(source), "it is being read", "try again")
-        try:
+        with storing(target, "check the directory; setup again goes on with it"):
             for ending in _ENDINGS:
-                if (file := _named(source, ending)).exists():
-                    file.rename(_named(source, ending, ".moving"))
+                if (file := beside_state(source, ending)).exists():
+                    file.rename(beside_state(source, ending + ".moving"))
             _sync(source.parent)
             for ending in _ENDINGS:
-                if (file := _named(source, ending, ".moving")).exists():
-                    _carry(file, _named(target, ending))
+                if (file := beside_state(source, ending + ".moving")).exists():
+                    _carry(file, beside_state(target, ending))
             _sync(target.parent)
             if left_path(source).exists():  # for the eye alone: whatever is there goes
                 _carry(left_path(source), left_path(target))
-        except OSError as exc:
-            remedy = "check the directory; setup again goes on with it"
-            raise StorageError(str(target), exc.strerror or "", remedy) from exc
         new.note(old.commits)
 
 
@@ -79,7 +76,7 @@ def _carry(source: Path, target: Path) -> None:
     except OSError as exc:
         if exc.errno != errno.EXDEV:
             raise
-        arriving = target.with_name(target.name + ".arriving")
+        arriving = beside_state(target, ".arriving")
         arriving.unlink(missing_ok=True)
         handle = os.open(arriving, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         with os.fdopen(handle, "wb") as copy, source.open("rb") as kept:
@@ -95,7 +92,7 @@ def _carry(source: Path, target: Path) -> None:
         source.unlink()
     if os.geteuid() == 0:
         owner = target.parent.stat()
-        for file in (target, _named(target, ".lock")):
+        for file in (target, beside_state(target, ".lock")):
             if file.exists():
                 os.chown(file, owner.st_uid, owner.st_gid)
 
@@ -110,7 +107,3 @@ def _sync(directory: Path) -> None:
 
 def _size(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
-
-
-def _named(state: Path, *endings: str) -> Path:
-    return state.with_name(state.name + "".join(endings))

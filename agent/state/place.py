@@ -11,7 +11,7 @@ from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
-from agent.errors import StorageError
+from agent.errors import StorageError, storing
 
 _MOUNTS = Path("/proc/self/mountinfo")
 _FORGETFUL = {
@@ -34,9 +34,14 @@ def doubt_of_place(state: Path) -> str:
     return ""
 
 
+def beside_state(state: Path, ending: str) -> Path:
+    """Return the file that lies beside a state under this ending."""
+    return state.with_name(state.name + ending)
+
+
 def left_path(state: Path) -> Path:
     """Return where what left is kept for the household's page, beside a state (agent.page)."""
-    return state.with_name(state.name + ".left")
+    return beside_state(state, ".left")
 
 
 def forget_left(state: Path) -> None:
@@ -52,18 +57,16 @@ def running_path(state: Path, ending: str, keep: str) -> Path:
     StorageError where that is on a disk after all, or others may write there.
     """
     if keep == "disk":
-        return state.with_name(state.name + ending)
+        return beside_state(state, ending)
     given = os.environ.get("RUNTIME_DIRECTORY", "").partition(":")[0]
     users = os.environ.get("XDG_RUNTIME_DIR")
     own = Path(users, "edge-ldp") if users else Path(f"/dev/shm/edge-ldp-{os.geteuid()}")  # noqa: S108 (made closed, and looked at)
     place = Path(given) if given else own
     remedy = "RuntimeDirectory= of its unit, or [device] keep = 'disk' (docs/curator.md)"
-    try:
+    with storing(place, remedy):
         place.mkdir(mode=0o700, exist_ok=True)
         about = place.lstat()
         mounts = _MOUNTS.read_text(errors="replace")
-    except OSError as exc:
-        raise StorageError(str(place), exc.strerror or "", remedy) from exc
     if file_system(str(place.resolve()), mounts) not in ("tmpfs", "ramfs"):
         raise StorageError(str(place), "it is not in memory, and running sums must be", remedy)
     if about.st_uid != os.geteuid() or about.st_mode & 0o022:

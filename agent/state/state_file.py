@@ -12,9 +12,11 @@ import os
 import re
 import sqlite3
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
-from agent.errors import StorageError
+from agent.errors import StorageError, storing
+from agent.state.place import beside_state
 from edge_ldp.service.files import make_closed
 
 _WAL_VERSIONS = b"\2\2"  # bytes 18 and 19 of the file: any other value makes it read-only
@@ -42,16 +44,14 @@ class Hold:
     """
 
     def __init__(self, path: Path) -> None:
-        try:
+        with storing(path, "check the directory"):
             refuse_place(path)
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             for ending in ("", "-shm", *_LOGS):
-                if (earlier := _beside(path, ending)).exists():
+                if (earlier := beside_state(path, ending)).exists():
                     make_closed(earlier)
-            make_closed(_beside(path, ".lock"), 0o600)
+            make_closed(beside_state(path, ".lock"), 0o600)
             handle = os.open(f"{path}.lock", os.O_RDWR | os.O_CLOEXEC)
-        except OSError as exc:
-            raise StorageError(str(path), exc.strerror or "", "check the directory") from exc
         self._path = path
         self._handle = handle
         try:
@@ -69,10 +69,8 @@ class Hold:
     def note(self, commits: int) -> None:
         """Write down that so many commits are in the file; only after the last one is durable."""
         self.commits = commits
-        try:
+        with storing(self._path, "check the disk"):
             os.pwrite(self._handle, f"{os.getpid():10d} {commits:18d}\n".encode(), 0)
-        except OSError as exc:
-            raise StorageError(str(self._path), exc.strerror or "", "check the disk") from exc
 
     def release(self) -> None:
         """Let go of the lock; a second call does nothing."""
@@ -87,7 +85,7 @@ class Hold:
 def noted_commits(path: Path) -> int:
     """Return how many commits the last holder of a state noted; 0 where no note can be read."""
     try:
-        with _beside(path, ".lock").open("rb") as file:
+        with beside_state(path, ".lock").open("rb") as file:
             return _noted(file.read(64))[1]
     except OSError:
         return 0
@@ -132,7 +130,7 @@ def _refused(state: Path) -> dict[int, bool]:
         there = there.parent
     found = os.statvfs(there)
     free = found.f_bfree if os.geteuid() == 0 else found.f_bavail
-    written = [there, *(path for path in (state, _beside(state, ".lock")) if path.exists())]
+    written = [there, *(path for path in (state, beside_state(state, ".lock")) if path.exists())]
     return {
         errno.ENOTDIR: not there.is_dir(),
         errno.EISDIR: state.is_dir(),
@@ -159,15 +157,11 @@ def looks_damaged(path: Path, commits: int) -> bool:
     Nothing but a journal beside it says that it was being made when the agent ended: nothing was
     spent, and SQLite forgets that journal by itself.
     """
-    try:
-        with path.open("rb") as file:
-            head = file.read(20)
-    except FileNotFoundError:
-        head = b""
-    except OSError as exc:
-        raise StorageError(str(path), exc.strerror or "", "name a file of its own") from exc
+    head, remedy = b"", "name a file of its own"
+    with storing(path, remedy), suppress(FileNotFoundError), path.open("rb") as file:
+        head = file.read(20)
     if not head:
-        return commits > 0 or _beside(path, "-wal").exists()
+        return commits > 0 or beside_state(path, "-wal").exists()
     return head[18:] != _WAL_VERSIONS
 
 
@@ -192,30 +186,24 @@ def set_aside(path: Path) -> Path | None:
     Where nothing is left of one that was there, an empty file says so: `earlier_states`. None:
     there never was one.
     """
-    left = [ending for ending in ("", "-shm", *_LOGS) if _beside(path, ending).exists()]
+    left = [ending for ending in ("", "-shm", *_LOGS) if beside_state(path, ending).exists()]
     if not left and not noted_commits(path):
         return None
     number, kind = 1, "damaged" if left else "lost"
     while list(path.parent.glob(f"{path.name}.{kind}-{number}*")):
         number += 1
-    aside = _beside(path, f".{kind}-{number}")
-    try:
+    aside = beside_state(path, f".{kind}-{number}")
+    with storing(path, "check the directory"):
         for ending in left:
-            _beside(path, ending).rename(_beside(aside, ending))
+            beside_state(path, ending).rename(beside_state(aside, ending))
         if not left:
             make_closed(aside, 0o600)
-    except OSError as exc:
-        raise StorageError(str(path), exc.strerror or "", "check the directory") from exc
     return aside
 
 
 def _noted(line: bytes) -> tuple[str, int]:
     match = re.match(rb" *([0-9]{1,10}) +([0-9]{1,18})\n", line)
     return (match[1].decode(), int(match[2])) if match else ("unknown", 0)
-
-
-def _beside(path: Path, ending: str) -> Path:
-    return path.with_name(path.name + ending)
 
 
 def reading_options(path: Path) -> str:
@@ -226,6 +214,6 @@ def reading_options(path: Path) -> str:
     OSError when there is no file.
     """
     path.stat()
-    log_file = path.with_name(path.name + "-wal")
+    log_file = beside_state(path, "-wal")
     in_use = log_file.exists() and log_file.stat().st_size > 0
     return "mode=ro" if in_use else "mode=ro&immutable=1"

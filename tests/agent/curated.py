@@ -117,7 +117,7 @@ class Bench:
 
     @property
     def frames(self) -> list[ReleasedFrame]:
-        payloads = [self.device.payload(key) for key in self.keys]
+        payloads = [self.device.core.journal.payload(key) for key in self.keys]
         return [decode_released(payload) for payload in payloads if payload]
 
     @property

@@ -155,5 +155,7 @@ class SumsBench:
     @property
     def frames(self) -> list[SumsFrame]:
         kept = self.journal.keys()
-        payloads = [self.device.payload(key) for key in kept if key.stream >= FIRST_SUMS_KEY]
+        payloads = [
+            self.device.core.journal.payload(key) for key in kept if key.stream >= FIRST_SUMS_KEY
+        ]
         return [decode_sums(payload) for payload in payloads if payload]

@@ -349,9 +349,9 @@ def test_values_go_out_in_batches_and_stay_until_their_receipt(bench: Bench) -> 
 def test_a_batch_is_the_same_bytes_for_ever_PRV_02(bench: Bench) -> None:
     bench.push(500, online=True)
     (key,) = bench.keys
-    before = bench.device.payload(key)
+    before = bench.device.core.journal.payload(key)
     bench.restart()
-    assert bench.device.payload(key) == before
+    assert bench.device.core.journal.payload(key) == before
 
 
 def test_a_chunks_end_ends_the_batch_and_numbers_go_on(bench: Bench) -> None:

@@ -84,7 +84,7 @@ class Bench:
         return self.journal.keys()
 
     def payload(self, key: Key) -> bytes | None:
-        return self.device.payload(key)
+        return self.device.core.journal.payload(key)
 
     def taken(self) -> list[Key]:
         """Take every batch that may be sent now."""

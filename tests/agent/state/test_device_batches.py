@@ -88,7 +88,7 @@ def test_a_receipt_deletes_what_it_covers_for_good(running: Bench) -> None:
     assert running.hear(4, (2, 2)) == 3
     assert [key.number for key in running.keys] == [2, 5]
     assert running.hear(4, (2, 2)) == 0
-    assert running.device.payload(Key(1, 1)) is None
+    assert running.device.core.journal.payload(Key(1, 1)) is None
     running.restart()
     assert running.keys == [Key(1, 2), Key(1, 5)]
     (stream,) = running.status.streams

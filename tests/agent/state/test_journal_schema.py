@@ -249,7 +249,7 @@ def test_beyond_the_size_limit_the_oldest_is_given_up_and_counted(
     assert sum("beyond the size limit" in record.message for record in caplog.records) == 1
     while device.delivery.due:
         for key, _, _ in device.take_messages(0):
-            assert device.payload(key) is not None
+            assert device.core.journal.payload(key) is not None
             device.delivery.acknowledged(key, 0)
 
 
