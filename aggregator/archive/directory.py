@@ -8,7 +8,8 @@ reports/        day=YYYY-MM-DD/shard-NNN.parquet (archive_files, archive_parquet
 
 import json
 import os
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Protocol
@@ -74,8 +75,9 @@ def open_spool(
     try:
         place.mkdir(0o750, parents=True, exist_ok=True)
         if not (place / ABOUT).exists():
-            with suppress(FileNotFoundError):  # another worker was as quick
-                replace_file(place / ABOUT, json.dumps(asdict(asked)).encode())
+            # suppressed: another worker was as quick
+            with suppress(FileNotFoundError), replacing(place / ABOUT) as draft:
+                draft.write_text(json.dumps(asdict(asked)))
     except OSError as exc:
         remedy = "its directory must exist and be writable for the service's user"
         raise StoreError(str(place), exc.strerror or str(exc), remedy) from exc
@@ -86,15 +88,31 @@ def open_spool(
     return Spool.open(place / SPOOL / worker, store.committed, segment_bytes=segment_bytes)
 
 
-def replace_file(path: Path, content: bytes) -> None:
-    """Write a file so that it is there whole, or as it was."""
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Give a draft: what is written there takes the place of a file, durably and whole.
+
+    Where an error is raised, or no draft is left at the end, the file stays as it was.
+    """
     draft = path.with_name(path.name + ".new")
-    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, MODE)
-    with os.fdopen(handle, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    put_in_place(draft, path)
+    os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, MODE))
+    try:
+        yield draft
+        if draft.exists():
+            make_durable(draft)
+            put_in_place(draft, path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def make_durable(draft: Path) -> None:
+    """Write a file's bytes through to the disk."""
+    handle = os.open(draft, os.O_RDWR)
+    try:
+        os.fchmod(handle, MODE)
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def put_in_place(draft: Path, path: Path) -> None:

@@ -6,7 +6,7 @@ reports are united with the files again, which changes nothing.
 
 import os
 from collections.abc import Callable, Container, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 
 from aggregator.archive.columns import DAY_S, Reports, partition, unite, without
@@ -45,13 +45,7 @@ class Compacted:
 
     def __add__(self, other: "Compacted") -> "Compacted":
         """Return both together."""
-        return Compacted(
-            self.reports + other.reports,
-            self.repeats + other.repeats,
-            self.conflicts + other.conflicts,
-            self.files + other.files,
-            self.releases + other.releases,
-        )
+        return Compacted(*map(sum, zip(astuple(self), astuple(other), strict=True)))
 
 
 def compact(

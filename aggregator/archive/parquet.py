@@ -4,10 +4,8 @@ A file is sorted by device, stream and slot, so new reports are united with it r
 group: what memory that takes does not grow with the file.
 """
 
-import os
 from bisect import bisect_left
 from collections.abc import Container, Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,8 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from aggregator.archive.columns import TYPES, Reports, United, make_reports, unite, without
-from aggregator.archive.directory import put_in_place
-from aggregator.archive.spool import MODE, sync_directory
+from aggregator.archive.directory import replacing
+from aggregator.archive.spool import sync_directory
 from aggregator.errors import StoreError
 
 ROW_GROUP = 1 << 18
@@ -41,38 +39,28 @@ def merge_into(path: Path, reports: Reports) -> Merged:
     path.parent.mkdir(parents=True, exist_ok=True)
     for folder in (path.parent.parent.parent, path.parent.parent):
         sync_directory(folder)
-    draft = path.with_suffix(".new")
     repeats = conflicts = 0
-    try:
+    with replacing(path) as draft:
         with pq.ParquetWriter(draft, _SCHEMA, compression="zstd") as writer:
             for united in _united(path, reports):
                 writer.write_table(_table_of(united.reports), row_group_size=ROW_GROUP)
                 repeats, conflicts = repeats + united.repeats, conflicts + united.conflicts
         if path.exists() and repeats == len(reports):
-            return Merged(repeats, conflicts, 0)  # nothing new: the file stays
-        make_durable(draft)
-        put_in_place(draft, path)
-    finally:
-        with suppress(FileNotFoundError):
             draft.unlink()
+            return Merged(repeats, conflicts, 0)  # nothing new: the file stays
     return Merged(repeats, conflicts, 1)
 
 
 def erase_from(path: Path, devices: Container[str]) -> int:
     """Replace a file, durably and whole, by one without these devices; return their reports."""
-    draft = path.with_suffix(".new")
     gone = 0
-    try:
+    with replacing(path) as draft:
         with pq.ParquetWriter(draft, _SCHEMA, compression="zstd") as writer:
             for group in _groups(path):
                 left = without(group, devices)
                 gone += len(group) - len(left)
                 writer.write_table(_table_of(left), row_group_size=ROW_GROUP)
-        if gone:
-            make_durable(draft)
-            put_in_place(draft, path)
-    finally:
-        with suppress(FileNotFoundError):
+        if not gone:
             draft.unlink()
     return gone
 
@@ -131,16 +119,6 @@ def _table_of(reports: Reports) -> pa.Table:
     names = pa.array(reports.names, pa.string())
     columns["device"] = pa.DictionaryArray.from_arrays(columns["device"], names)
     return pa.table(columns, _SCHEMA)
-
-
-def make_durable(draft: Path) -> None:
-    """Write a file's bytes through to the disk."""
-    handle = os.open(draft, os.O_RDWR)
-    try:
-        os.fchmod(handle, MODE)
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def damaged(path: Path, exc: Exception) -> StoreError:

@@ -4,15 +4,14 @@ A release is one per device, stream and begin of its period, so the same part tw
 """
 
 from collections.abc import Container, Iterable, Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from aggregator.archive.columns import shard_of
-from aggregator.archive.directory import put_in_place
-from aggregator.archive.parquet import damaged, make_durable
+from aggregator.archive.directory import replacing
+from aggregator.archive.parquet import damaged
 from aggregator.archive.spool import sync_directory
 from aggregator.counting.records import KeptSums
 from edge_ldp.protocol.utc import utc
@@ -76,14 +75,8 @@ def _put(path: Path, rows: Sequence[KeptSums]) -> None:
     """Put a file of these in its place, durably."""
     columns = [[row[at] for row in rows] for at in (0, 1, 2, 3, 4, 6)]
     table = pa.table([*map(pa.array, columns)], names=_SCHEMA.names).cast(_SCHEMA)
-    draft = path.with_suffix(".new")
-    try:
+    with replacing(path) as draft:
         pq.write_table(table, draft, compression="zstd")
-        make_durable(draft)
-        put_in_place(draft, path)
-    finally:
-        with suppress(FileNotFoundError):
-            draft.unlink()
 
 
 def _read(path: Path) -> list[KeptSums]:

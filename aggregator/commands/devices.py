@@ -16,7 +16,7 @@ from aggregator.answers.fleet.changes import (
 )
 from aggregator.answers.fleet.one_device import DeviceAnswer, device_text, read_device
 from aggregator.answers.fleet.status import is_silent
-from aggregator.archive.directory import replace_file
+from aggregator.archive.directory import replacing
 from aggregator.commands import common, invite
 from aggregator.commands.asking import ZONE, Asked, Commands, Order, Shown, option
 from aggregator.commands.invite import RELOAD, end_logins, move_login
@@ -109,7 +109,8 @@ def export(asked: Asked) -> Shown:
     if args.file is None:
         return Shown(text=lambda: text)
     try:
-        replace_file(args.file, text.encode())
+        with replacing(args.file) as draft:
+            draft.write_text(text)
     except OSError as exc:
         expected = f"expected a file that can be written ({exc.strerror})"
         raise ConfigError(str(args.file), "file", expected) from exc

@@ -20,7 +20,7 @@ The aggregator; docs/poisoning.md; Misra, Gries 1982; whole frames at once: Agar
 
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -69,20 +69,6 @@ class WatchState:
         return struct.pack(f"<{len(numbers)}I", *numbers)
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """A count that no honest device's should reach: `seen` of `reports` in a set of codes.
-
-    `bound`: the set's largest honest probability; `chance`: of as many, at that probability.
-    """
-
-    name: str
-    seen: int
-    reports: int
-    bound: float
-    chance: float
-
-
 def look_at(
     frames: FrameBatch,
     streams: Mapping[int, StreamRules],
@@ -115,8 +101,7 @@ def look_at(
         )
         after.update(zip(keys, found, strict=True))
         for at, of_device in marks.items():
-            worst = min(of_device, key=lambda mark: mark.chance)
-            marked[keys[at][:2]] = Marked(**asdict(worst))
+            marked[keys[at][:2]] = min(of_device, key=lambda mark: mark.chance)
     return after, marked
 
 
@@ -128,7 +113,7 @@ def observe_flush(  # noqa: PLR0913 (two of them by name)
     *,
     rate: float,
     devices: int,
-) -> tuple[list[bytes], dict[int, tuple[Mark, ...]]]:
+) -> tuple[list[bytes], dict[int, tuple[Marked, ...]]]:
     """Return what is kept of each device after its reports, and the marks of those marked.
 
     `before`: what was kept of each, None at first; report k, of code `codes[k]`, is of device
@@ -153,7 +138,7 @@ def observe_flush(  # noqa: PLR0913 (two of them by name)
 
 def look(
     watch: Watch, state: WatchState, *, rate: float, devices: int
-) -> tuple[WatchState, tuple[Mark, ...]]:
+) -> tuple[WatchState, tuple[Marked, ...]]:
     """Return what is kept and the marks, none unless a look is due.
 
     `rate`: probability that any honest one of `devices` (as many device, stream and law triples as
@@ -168,7 +153,7 @@ def look(
     bounds = np.concatenate([watch.codes[[code for code, _ in state.codes]], watch.tails])
     chance = upper_tail(observed, state.reports, bounds)
     marks = tuple(
-        Mark(names[k], int(observed[k]), state.reports, float(bounds[k]), float(chance[k]))
+        Marked(names[k], int(observed[k]), state.reports, float(bounds[k]), float(chance[k]))
         for k in np.flatnonzero(chance <= level).tolist()
     )
     return replace(state, looks=turn, due=2 * state.reports), marks

@@ -5,7 +5,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import closing
 from itertools import takewhile
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,7 +13,7 @@ from typing import Any
 
 import psycopg
 
-from aggregator.archive.spool import sync_directory
+from aggregator.archive.directory import replacing
 from aggregator.errors import StoreError
 from aggregator.store.postgres.flush import add_audit, add_plan
 from aggregator.store.postgres.reader import PostgresReader
@@ -37,23 +37,14 @@ def back_up(url: str, password: str | None, target: Path) -> int:
     """
     with closing(PostgresReader.open(url, password)) as reader:
         space = _space(reader)
-    draft = target.with_name(target.name + ".new")
     options = ("--format=custom", "--no-owner", "--no-privileges", f"--schema={space}")
     try:
-        _run("pg_dump", url, password, *options, f"--file={draft}")
-        draft.chmod(0o640)
-        with draft.open("rb") as file:
-            os.fsync(file.fileno())
-        size = draft.stat().st_size
-        draft.replace(target)
-        sync_directory(target.absolute().parent)
+        with replacing(target) as draft:
+            _run("pg_dump", url, password, *options, f"--file={draft}")
+        return target.stat().st_size
     except OSError as exc:
         remedy = "name a file that can be written"
         raise StoreError(str(target), exc.strerror or str(exc), remedy) from exc
-    finally:
-        with suppress(OSError):
-            draft.unlink(missing_ok=True)
-    return size
 
 
 def restore(

@@ -8,8 +8,8 @@ from itertools import chain, count
 from pathlib import Path
 from typing import NamedTuple
 
-from aggregator.archive.directory import put_in_place
-from aggregator.archive.spool import MODE, sync_directory
+from aggregator.archive.directory import make_durable, put_in_place
+from aggregator.archive.spool import MODE
 from aggregator.errors import StoreError, StoreHeldError
 from aggregator.store.contract import PlanRow, Reader
 from aggregator.store.rows import AuditRow
@@ -42,14 +42,9 @@ def back_up(store: Path, target: Path) -> int:
         _remove(draft)
         os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, MODE))
         _copy(store, draft)
-        handle = os.open(draft, os.O_RDWR)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+        make_durable(draft)
         size = draft.stat().st_size
-        draft.replace(target)
-        sync_directory(target.absolute().parent)
+        put_in_place(draft, target)
     except OSError as exc:
         raise StoreError(str(target), exc.strerror or str(exc), _OTHER) from exc
     finally:

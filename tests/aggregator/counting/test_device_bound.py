@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aggregator.counting.code_sets import Watch, watch_mechanism, watch_of
+from aggregator.counting.records import Marked
 from aggregator.counting.watching import (
     FIRST_LOOK,
     KEPT,
-    Mark,
     WatchState,
     from_bytes,
     look,
@@ -114,7 +114,7 @@ def test_looks_come_when_reports_have_doubled() -> None:
 @pytest.mark.parametrize("code", [SR_CODE, PM_CODE, 0, 100])
 def test_REP_10_a_device_that_floods_one_code_is_marked_within_a_day(code: int) -> None:
     """96 reports in frames of 8, among 10⁶ devices, at 10⁻⁶ for all of them and ever."""
-    kept, marks = WatchState(), list[Mark]()
+    kept, marks = WatchState(), list[Marked]()
     for _ in range(12):
         kept, found = look(WATCH, fed(WATCH, [code] * 8, kept), rate=1e-6, devices=10**6)
         marks += found
@@ -126,7 +126,7 @@ def test_a_liar_who_keeps_to_the_highest_codes_is_marked_by_a_tail() -> None:
     """No code comes often: only their sum gives him away."""
     rng = np.random.default_rng(0)
     kept = WatchState()
-    marks: tuple[Mark, ...] = ()
+    marks: tuple[Marked, ...] = ()
     while not marks:
         frame = rng.integers(PM_CODE - 63, PM_CODE + 1, 50)
         kept, marks = look(WATCH, observe(WATCH, kept, frame), rate=1e-6, devices=10**6)
