@@ -76,76 +76,69 @@ class NewFleet:
 
 def aggregator_toml(new: NewFleet) -> str:
     """Return the aggregator's configuration."""
-    lines = [
-        "# Written by `edge-ldp aggregator setup`. Every key there is: config/aggregator.toml of",
-        "# edge-ldp. What it means: edge-ldp aggregator check -c <this file>",
-        "",
-        f"fleet = {_text(new.fleet)}",
-        "",
-        "[broker]",
-        'host = "127.0.0.1"',
-        f"port = {new.port}",
-        f'username = "{AGGREGATOR}"',
-        f"password_file = {_text(new.at('aggregator.password'))}",
-        "",
-        "[store]",
-        f"path = {_text(new.at('aggregator.db'))}",
-        "",
-    ]
-    if new.is_signed:
-        lines += [
-            "[plans]                            # devices take no plan that is not signed by it",
-            f"signing_key_file = {_text(new.at('plan.key'))}",
-            *([] if new.next_key is None else [f"next_key = {_text(new.next_key)}"]),
-            "",
-        ]
     least, whose = THRESHOLDS[new.threshold]
-    lines += [
-        "[query]",
-        f"min_devices = {least:<18} # figures of fewer are not given out; {whose}",
-        f"zone = {_text(new.zone)}",
-        "",
-        "[devices]                          # for `devices invite`",
-        f"host = {_text(new.host or '127.0.0.1')}",
-        f"port = {new.port if new.host is None else new.tls_port}",
-        f"tls = {'false' if new.host is None else 'true'}",
-    ]
-    if new.host is not None:
-        lines.append(f"ca_file = {_text(new.at('broker/ca.pem'))}")
-    lines += [
-        f"passwords_file = {_text(new.at('broker/passwords'))}",
-        f"pid_file = {_text(new.at('broker/data/mosquitto.pid'))}",
-        "",
-    ]
-    return "\n".join([*lines, *_clock(new), *_stream(new), ""])
+    following = "" if new.next_key is None else f"next_key = {_text(new.next_key)}\n"
+    plans = f"""\
+[plans]                            # devices take no plan that is not signed by it
+signing_key_file = {_text(new.at("plan.key"))}
+{following}
+"""
+    ca_file = "" if new.host is None else f"ca_file = {_text(new.at('broker/ca.pem'))}\n"
+    return f"""\
+# Written by `edge-ldp aggregator setup`. Every key there is: config/aggregator.toml of
+# edge-ldp. What it means: edge-ldp aggregator check -c <this file>
+
+fleet = {_text(new.fleet)}
+
+[broker]
+host = "127.0.0.1"
+port = {new.port}
+username = "{AGGREGATOR}"
+password_file = {_text(new.at("aggregator.password"))}
+
+[store]
+path = {_text(new.at("aggregator.db"))}
+
+{plans if new.is_signed else ""}[query]
+min_devices = {least:<18} # figures of fewer are not given out; {whose}
+zone = {_text(new.zone)}
+
+[devices]                          # for `devices invite`
+host = {_text(new.host or "127.0.0.1")}
+port = {new.port if new.host is None else new.tls_port}
+tls = {"false" if new.host is None else "true"}
+{ca_file}passwords_file = {_text(new.at("broker/passwords"))}
+pid_file = {_text(new.at("broker/data/mosquitto.pid"))}
+
+{_clock(new)}
+{_stream(new)}
+"""
 
 
-def _clock(new: NewFleet) -> list[str]:
+def _clock(new: NewFleet) -> str:
     if new.clock is None:
-        return [
-            "[intake]",
-            'enrolment = "store"                # only devices that were invited or enrolled',
-            "",
-        ]
+        return """\
+[intake]
+enrolment = "store"                # only devices that were invited or enrolled
+"""
     origin_s, started_s, rate = new.clock
-    return [
-        "# A rehearsal: simulated homes on a fast clock. Never for real ones.",
-        "[rehearsal]",
-        f'username = "{SIMULATOR}"',
-        f"password_file = {_text(new.at('simulator.password'))}",
-        "",
-        "[clock]",
-        f"origin_s = {origin_s!r}",
-        f"started_s = {started_s!r}",
-        f"rate = {rate!r}                     # a day takes {DAY_S / rate:.3g} s",
-        "",
-        "[intake]",
-        f"tolerance_s = {DAY_S}",
-        "",
-    ]
+    return f"""\
+# A rehearsal: simulated homes on a fast clock. Never for real ones.
+[rehearsal]
+username = "{SIMULATOR}"
+password_file = {_text(new.at("simulator.password"))}
+
+[clock]
+origin_s = {origin_s!r}
+started_s = {started_s!r}
+rate = {rate!r}                     # a day takes {DAY_S / rate:.3g} s
+
+[intake]
+tolerance_s = {DAY_S}
+"""
 
 
-def _stream(new: NewFleet) -> list[str]:
+def _stream(new: NewFleet) -> str:
     lines = [
         "[[streams]]",
         'name = "power"',
@@ -165,45 +158,43 @@ def _stream(new: NewFleet) -> list[str]:
             GAS.format(ceiling=new.gas, epsilon=new.epsilon, slot=GAS_SLOT_S).rstrip().split("\n")
         )
         lines += [begins] * (new.day_s % GAS_SLOT_S == 0 < new.day_s)
-    return lines
+    return "\n".join(lines)
 
 
 def mosquitto_conf(new: NewFleet) -> str:
     """Return the configuration of a broker (Mosquitto 2) that serves this fleet alone."""
-    lines = [
-        "# Written by `edge-ldp aggregator setup`; reasons: config/mosquitto.conf of edge-ldp",
-        f"user {new.user}",
-        f"listener {new.port} 127.0.0.1",
-    ]
-    if new.host is not None:
-        lines += [
-            "",
-            f"listener {new.tls_port}{_address(new.host)}",
-            f"cafile {new.at('broker/ca.pem')}",
-            f"certfile {new.at('broker/broker.pem')}",
-            f"keyfile {new.at('broker/broker.key')}",
-            "tls_version tlsv1.2",
-        ]
-    lines += [
-        "",
-        "allow_anonymous false",
-        f"password_file {new.at('broker/passwords')}",
-        f"acl_file {new.at('broker/acl')}",
-        f"pid_file {new.at('broker/data/mosquitto.pid')}",
-        "",
-        "persistence true",
-        f"persistence_location {new.at('broker/data')}/",
-        "autosave_interval 1800",
-        "autosave_on_changes false",
-        "max_queued_messages 10000000",
-        "max_queued_bytes 1610612736",
-        "persistent_client_expiration 35d",
-        "max_inflight_messages 1000",
-        "# noted at each start, and why it stays: config/mosquitto.conf of edge-ldp",
-        "message_size_limit 65536",
-        "",
-    ]
-    return "\n".join(lines)
+    devices = (
+        ""
+        if new.host is None
+        else f"""
+listener {new.tls_port}{_address(new.host)}
+cafile {new.at("broker/ca.pem")}
+certfile {new.at("broker/broker.pem")}
+keyfile {new.at("broker/broker.key")}
+tls_version tlsv1.2
+"""
+    )
+    return f"""\
+# Written by `edge-ldp aggregator setup`; reasons: config/mosquitto.conf of edge-ldp
+user {new.user}
+listener {new.port} 127.0.0.1
+{devices}
+allow_anonymous false
+password_file {new.at("broker/passwords")}
+acl_file {new.at("broker/acl")}
+pid_file {new.at("broker/data/mosquitto.pid")}
+
+persistence true
+persistence_location {new.at("broker/data")}/
+autosave_interval 1800
+autosave_on_changes false
+max_queued_messages 10000000
+max_queued_bytes 1610612736
+persistent_client_expiration 35d
+max_inflight_messages 1000
+# noted at each start, and why it stays: config/mosquitto.conf of edge-ldp
+message_size_limit 65536
+"""
 
 
 def _address(host: str) -> str:
