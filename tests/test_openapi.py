@@ -24,7 +24,7 @@ def test_the_description_of_the_api_is_the_one_that_is_kept() -> None:
 def test_each_question_has_the_class_of_its_commands_answers() -> None:
     for name, question in QUESTIONS.items():
         if question.words and question.kind is not None:
-            needed = [f"--{key}=x" for key, one in parameters(question).items() if one["needed"]]
+            needed = [f"--{key}=x" for key, one in parameters(question).items() if one.required]
             args = parser().parse_args([*question.words, "-c", "x", *needed])
             assert args.kind is question.kind, name
 

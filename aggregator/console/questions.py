@@ -6,7 +6,7 @@ description of the API, and the schema of every answer, are made from the answer
 """
 
 import argparse
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, NoReturn
@@ -137,9 +137,9 @@ def words_of(question: ApiQuestion, given: Iterable[tuple[str, str]]) -> list[st
         if name not in known:
             raise QuestionError(f"{name}: expected one of {', '.join(sorted(known)) or 'nothing'}")
         times[name] += 1
-        if times[name] > (MOST_VALUES if known[name]["many"] else 1):
+        if times[name] > (MOST_VALUES if _is_list(known[name]) else 1):
             raise QuestionError(f"{name}: given too often")
-        if known[name]["flag"]:
+        if _is_flag(known[name]):
             if value not in TRUE + FALSE:
                 raise QuestionError(f"{name}: expected true or false")
             words += [f"--{name}"] if value in TRUE else []
@@ -148,20 +148,21 @@ def words_of(question: ApiQuestion, given: Iterable[tuple[str, str]]) -> list[st
     return words
 
 
-def parameters(question: ApiQuestion) -> dict[str, dict[str, Any]]:
-    """Return the options of a command by name: help, choices, many (repeated), flag, needed."""
-    found = {}
-    for action in _parser_of(question)._actions:  # noqa: SLF001 (there is no public word)
-        if action.dest in OURS or not action.option_strings:
-            continue
-        found[action.option_strings[-1].removeprefix("--")] = {
-            "help": action.help,
-            "choices": None if action.choices is None else list(action.choices),
-            "many": type(action).__name__ == "_AppendAction",
-            "flag": action.nargs == 0,
-            "needed": action.required,
-        }
-    return found
+def parameters(question: ApiQuestion) -> dict[str, argparse.Action]:
+    """Return the options of a command by name, those that the asker chooses."""
+    return {
+        action.option_strings[-1].removeprefix("--"): action
+        for action in _parser_of(question)._actions  # noqa: SLF001 (there is no public word)
+        if action.option_strings and action.dest not in OURS
+    }
+
+
+def _is_flag(option: argparse.Action) -> bool:
+    return option.nargs == 0
+
+
+def _is_list(option: argparse.Action) -> bool:
+    return type(option).__name__ == "_AppendAction"
 
 
 def openapi() -> dict[str, Any]:
@@ -193,12 +194,11 @@ def _told(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _operation(name: str, question: ApiQuestion, answer: dict[str, Any]) -> dict[str, Any]:
-    form = dict.fromkeys(("many", "flag", "needed"), False)
     takes = parameters(question)
     types = [FORMATS["json"]]
     if question.rows:
         told = "json; csv, arrow, parquet: the rows alone"
-        takes["format"] = {**form, "help": told, "choices": list(FORMATS)}
+        takes["format"] = argparse.Action([], "format", choices=list(FORMATS), help=told)
         types = [*FORMATS.values()]
     command = SAID.get(name) or " ".join(["edge-ldp", question.program, *question.words, "--json"])
     problems = {
@@ -226,15 +226,12 @@ def _operation(name: str, question: ApiQuestion, answer: dict[str, Any]) -> dict
     }
 
 
-def _parameter(name: str, option: Mapping[str, Any]) -> dict[str, Any]:
-    one: dict[str, Any] = {"type": "string"}
-    if option["choices"]:
-        one = {"type": "string", "enum": option["choices"]}
-    if option["flag"]:
-        one = {"type": "string", "enum": [*TRUE, *FALSE]}
-    schema = {"type": "array", "items": one, "maxItems": MOST_VALUES} if option["many"] else one
-    needed = {"required": True} if option["needed"] else {}
-    told = {"name": name, "in": "query", "description": option["help"]}
+def _parameter(name: str, option: argparse.Action) -> dict[str, Any]:
+    choices = [*TRUE, *FALSE] if _is_flag(option) else [*(option.choices or ())]
+    one: dict[str, Any] = {"type": "string", **({"enum": choices} if choices else {})}
+    schema = {"type": "array", "items": one, "maxItems": MOST_VALUES} if _is_list(option) else one
+    needed = {"required": True} if option.required else {}
+    told = {"name": name, "in": "query", "description": option.help}
     return {**told, **needed, "schema": schema}
 
 
