@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from aggregator.answers.fleet.status import read_summary
 from aggregator.intake.intake import commit
-from aggregator.running.process import FleetDays
+from aggregator.running.process import keep_fleet_day
 from aggregator.store.opening import open_reader
 from benchmarks.intake_traffic import AT_ONCE, FLEET, NOW_S, codes_of, plan_of, rules_of
 from benchmarks.stores import DATABASE, open_store, place
@@ -93,8 +93,7 @@ def main() -> None:
                 hear(store, args.devices)
                 config = configured(where)
                 clock = Clock(NOW_S, time.time(), 1e-9)
-                chore = FleetDays(config, clock)
-                minute = timed(args.turns, partial(chore, store))
+                minute = timed(args.turns, partial(keep_fleet_day, config, clock, store))
                 reader = open_reader(config, "benchmark")
                 looks = partial(read_summary, reader, config, NOW_S)
                 summary = timed(args.turns, looks)

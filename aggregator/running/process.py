@@ -5,6 +5,7 @@ import logging
 import os
 import signal
 import time
+from functools import partial
 from math import inf
 
 from aggregator.config import AggregatorConfig, read_password
@@ -41,7 +42,7 @@ def run_service(config: AggregatorConfig, file: str, worker_name: str | None, cl
     except StoreError:
         store.close()
         raise
-    chores = Retention(config, clock), FleetDays(config, clock)
+    chores = Retention(config, clock), partial(keep_fleet_day, config, clock)
     service = Service(config, password, clock, store, seal, worker=worker, chores=chores, file=file)
     asyncio.run(_serve(service))
 
@@ -72,22 +73,18 @@ class Retention:
         return more
 
 
-class FleetDays:
-    """A chore of the one worker that leads: keeps how many devices are silent or refuse, by day."""
+def keep_fleet_day(config: AggregatorConfig, clock: Clock, store: Store) -> bool:
+    """Keep how many devices are silent or refuse today, a chore of the one worker that leads.
 
-    def __init__(self, config: AggregatorConfig, clock: Clock) -> None:
-        self._config = config
-        self._clock = clock
-
-    def __call__(self, store: Store) -> bool:
-        """Keep it, and say that nothing is left to do; raises StoreError."""
-        now_s = int(self._clock.now())
-        found = store.device_sums(self._config.silent_before(now_s))
-        today = utc(now_s).astimezone(self._config.zone()).toordinal()
-        day = FleetDay(today, found.heard - found.missing, found.missing, found.refusing)
-        if day not in store.fleet_days():
-            store.beat(day)
-        return False
+    Returns that nothing is left to do; raises StoreError.
+    """
+    now_s = int(clock.now())
+    found = store.device_sums(config.silent_before(now_s))
+    today = utc(now_s).astimezone(config.zone()).toordinal()
+    day = FleetDay(today, found.heard - found.missing, found.missing, found.refusing)
+    if day not in store.fleet_days():
+        store.beat(day)
+    return False
 
 
 def _wait_for_store(config: AggregatorConfig, file: str, worker: Worker) -> Store:

@@ -9,7 +9,7 @@ from aggregator.answers.fleet.status import is_silent, read_status, read_summary
 from aggregator.answers.fleet.status_answer import DayCounts, FleetState
 from aggregator.answers.parts import answer_json
 from aggregator.counting.retention import DAY_S
-from aggregator.running.process import FleetDays
+from aggregator.running.process import keep_fleet_day
 from aggregator.store.opening import open_reader, open_store
 from aggregator.store.rows import FleetDay
 from edge_ldp.service.clock import Clock
@@ -73,8 +73,7 @@ def test_each_day_keeps_how_devices_were_when_last_looked_at(tmp_path: Path) -> 
     send(fleet, add_plans(fleet, 1), [status("one"), status("two", refusals=("ratio",))])
     store, days = open_store(config, str(fleet.file)), []
     for later_s in (0, 11 * 3600, DAY_S + 1, 1000 * DAY_S):  # its clocks are 13 hours ahead
-        chore = FleetDays(config, Clock(END_S + later_s, time.time(), 1e-9))
-        assert not chore(store)
+        assert not keep_fleet_day(config, Clock(END_S + later_s, time.time(), 1e-9), store)
         days.append(store.fleet_days())
     store.close()
     today = date(2023, 11, 16).toordinal()

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, expect
 from aggregator.config import load_config
 from aggregator.counting.members import named_wishes
 from aggregator.plans import planner
-from aggregator.running.process import FleetDays
+from aggregator.running.process import keep_fleet_day
 from aggregator.store.administration.registry import apply
 from aggregator.store.contract import PlanRow
 from aggregator.store.opening import open_session, open_store
@@ -85,7 +85,7 @@ def test_pictures_for_the_docs(browser: Browser, tmp_path: Path) -> None:
     fleet = _demo_homes(tmp_path)
     alive = open_store(fleet.config, str(fleet.file))  # as a service holds it
     for ago in reversed(range(FLEET_DAYS)):  # as who leads does
-        FleetDays(fleet.config, Clock(END_S - ago * DAY_S, time.time(), 1e-9))(alive)
+        keep_fleet_day(fleet.config, Clock(END_S - ago * DAY_S, time.time(), 1e-9), alive)
     alive.beat(BeatRow("", END_S, "ok", BeatTimes(report_s=END_S, receipt_s=END_S)))
     folder = Path(os.environ["SCREENSHOTS"])
     with serving(fleet) as (address, _):
