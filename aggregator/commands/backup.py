@@ -4,6 +4,7 @@ import argparse
 import sys
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 from msgspec import convert
@@ -16,7 +17,6 @@ from aggregator.config import AggregatorConfig, ConfigError, load_config
 from aggregator.plans.planner import renewed
 from aggregator.store.backup import back_up, restore_store
 from aggregator.store.sqlite.store import SqliteStore
-from edge_ldp.protocol.plan import Plan
 
 BAR = 30
 
@@ -39,12 +39,8 @@ def restore(args: argparse.Namespace) -> Shown:
     Plans go on with an epoch above any that was issued since the backup was made.
     """
     config = load_config(args.config)
-    now_s = int(make_clock(config).now())
-
-    def going_on(plan: Plan, epoch: int) -> Plan:
-        return renewed(plan, epoch=epoch, now_s=now_s)
-
-    who = order(args, config)
+    now_s, who = int(make_clock(config).now()), order(args, config)
+    going_on = partial(renewed, now_s=now_s)
     done = restore_store(config, str(args.config), args.file, going_on, who)
     view = convert({"file": str(args.file), **done}, RestoredStore)
     lines = [f"restored from {args.file}"]

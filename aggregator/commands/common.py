@@ -150,17 +150,14 @@ def ended(command: Callable[[], int], who: str = AGGREGATOR) -> int:
 
 
 def _time(text: str) -> int | datetime:
-    if not text.isdecimal():
-        return datetime.fromisoformat(text)
-    if int(text) != 0 and not EARLIEST_S <= int(text) <= LATEST_S:
-        raise ValueError
-    return int(text)
+    return int(text) if text.isdecimal() else datetime.fromisoformat(text)
 
 
 time = taken_as(
     "an ISO 8601 time, as 2026-12-01 or 2026-12-01T06:00 (of the zone shown unless it says"
     " otherwise), or seconds UTC, at least 1000000000",
     _time,
+    lambda at: isinstance(at, datetime) or at == 0 or EARLIEST_S <= at <= LATEST_S,
 )
 
 

@@ -112,12 +112,10 @@ def apart(groups: dict[str, list[Row]], figures: tuple[str, ...] = FIGURES) -> l
 
 
 def _size(rows: list[Row]) -> int:
-    many = [row.get("homes") or row.get("device_slots") for row in rows if _is_whole(row)]
+    many = [
+        row.get("homes") or row.get("device_slots") for row in rows if row.get("length") != "hour"
+    ]
     return sum(int(str(one)) for one in many)
-
-
-def _is_whole(row: Row) -> bool:
-    return row.get("length") != "hour"
 
 
 def _rows(asked: Asked, day: Day, by: str, group: str) -> list[Row]:

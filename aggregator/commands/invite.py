@@ -11,7 +11,7 @@ from aggregator.answers.units import clock_text
 from aggregator.commands.asking import Asked, Commands, Shown, option
 from aggregator.commands.common import names, read_text
 from aggregator.commands.member_files import read_members
-from aggregator.config import AggregatorConfig, ConfigError, DevicesTable
+from aggregator.config import AggregatorConfig, ConfigError, DevicesTable, extra
 from aggregator.counting.members import Listed, Wish, named_wishes
 from aggregator.enrolment import invitations
 from aggregator.enrolment.logins import (
@@ -27,7 +27,6 @@ from aggregator.plans.signing import read_seal
 from aggregator.store.administration.registry import apply, listed
 from aggregator.store.contract import Session
 from edge_ldp.arguments import whole_number
-from edge_ldp.extras import pip_install
 from edge_ldp.protocol.invitation import Invitation
 
 DAY_S = 86_400
@@ -44,16 +43,14 @@ RELOAD = (
 
 def invite(asked: Asked, session: Session) -> Shown:
     """Give devices a login and an invitation each, a file for `edge-ldp agent setup`."""
-    args, now_s, table = asked.args, asked.now_s, _devices_table(asked)
-    wishes = _wishes(args)
+    args, now_s = asked.args, asked.now_s
+    wishes, table = _wishes(args), _devices_table(asked)
     ca, keys = _authority(args, table), _plan_keys(asked)
     expires_s = None if args.days is None else now_s + args.days * DAY_S
     known = {one.device: one for one in listed(session)}
     groups = {wish.device: _group(wish, known) for wish in wishes}
-    kept = Path(table.passwords_file)
-    with changing_logins(kept) as logins:
+    with invitations.changing_invited(Path(table.passwords_file)) as (logins, until_s):
         _refuse_known(wishes, logins, again=args.again)
-        until_s = invitations.running_out(kept)
         passwords = {wish.device: new_password() for wish in wishes}
         logins.update({device: hashed(word) for device, word in passwords.items()})
         made = [
@@ -66,10 +63,10 @@ def invite(asked: Asked, session: Session) -> Shown:
             for device, word in passwords.items()
         ]
         files = _write(args, made)
-        others = {name: at_s for name, at_s in until_s.items() if name not in passwords}
-        mine = {} if expires_s is None else dict.fromkeys(passwords, expires_s)
-        if others | mine != until_s:
-            invitations.keep_running_out(kept, others | mine)
+        for device in passwords:
+            until_s.pop(device, None)
+            if expires_s is not None:
+                until_s[device] = expires_s
     apply(session, wishes, now_s)
     pairs = zip(passwords, files, strict=True)
     view = InvitedDevices(
@@ -85,16 +82,13 @@ def invite(asked: Asked, session: Session) -> Shown:
 def expire(asked: Asked, session: Session) -> Shown:
     """End the logins of invitations that ran out before their device was heard."""
     heard, now_s, table = _heard(listed(session)), asked.now_s, _devices_table(asked)
-    kept = Path(table.passwords_file)
-    with changing_logins(kept) as logins:
-        until_s = invitations.running_out(kept)
-        used = sorted(until_s.keys() & heard)
-        ended = sorted(d for d, at_s in until_s.items() if at_s < now_s and d not in heard)
+    with invitations.changing_invited(Path(table.passwords_file)) as (logins, left):
+        used = sorted(left.keys() & heard)
+        ended = sorted(d for d, at_s in left.items() if at_s < now_s and d not in heard)
         for device in ended:
             logins.pop(device, None)
-        left = {d: at_s for d, at_s in until_s.items() if d not in {*used, *ended}}
-        if left != until_s:
-            invitations.keep_running_out(kept, left)
+        for device in (*used, *ended):
+            del left[device]
     apply(session, named_wishes(ended, revoked=True), now_s)
     is_told = bool(ended) and tell_broker(table.pid_file)
     view = EndedInvitations(ended=ended, used=used, open=left, broker_told=is_told)
@@ -131,14 +125,11 @@ def move_login(config: AggregatorConfig, old: str, new: str) -> tuple[bool, bool
     table = config.devices
     if table is None:
         return False, False
-    kept = Path(table.passwords_file)
-    with changing_logins(kept) as logins:
+    with invitations.changing_invited(Path(table.passwords_file)) as (logins, until_s):
         if moved := old in logins:
             logins[new] = logins.pop(old)
-            if old in (until_s := invitations.running_out(kept)):
-                invitations.keep_running_out(
-                    kept, {new if at == old else at: s for at, s in until_s.items()}
-                )
+            if old in until_s:
+                until_s[new] = until_s.pop(old)
     return moved, moved and tell_broker(table.pid_file)
 
 
@@ -218,11 +209,8 @@ def _write_qr(file: Path, made: Invitation, form: invitations.QrForm) -> None:
         most = f"expected an invitation of {invitations.MOST_IN_QR} characters"
         expected = f"{most}, not {len(text)}: a shorter ca_file"
         raise ConfigError("arguments", "--qr", expected)
-    try:
+    with extra("the extra `qr` beside it", "edge-ldp-aggregator[qr]", "arguments", "--qr"):
         picture = invitations.qr_picture(text, form)
-    except ModuleNotFoundError as exc:
-        expected = f"expected the extra `qr` beside it: {pip_install('edge-ldp-aggregator[qr]')}"
-        raise ConfigError("arguments", "--qr", expected) from exc
     write_secret(file, picture)
 
 

@@ -9,12 +9,11 @@ from aggregator.answers.fleet.changes import RenewedCertificates
 from aggregator.commands.asking import Asked, Commands, Shown, option
 from aggregator.commands.common import read_text
 from aggregator.commands.invite import RELOAD
-from aggregator.config import ConfigError
+from aggregator.config import ConfigError, extra
 from aggregator.config.sections import PlansTable
 from aggregator.enrolment.logins import tell_broker, write_secret
 from aggregator.plans.signing import read_seal
 from aggregator.store.contract import Session
-from edge_ldp.extras import pip_install
 from edge_ldp.protocol.utc import utc
 
 CERT, KEY = "broker.pem", "broker.key"  # as `setup` writes them, beside the authority's
@@ -47,11 +46,8 @@ def _plan_key(asked: Asked, session: Session) -> Shown:
 
 def _certificates(asked: Asked, session: Session) -> Shown:
     args, table = asked.args, asked.config.devices
-    try:
-        from aggregator.enrolment import authority  # noqa: PLC0415 (an extra)
-    except ImportError as exc:
-        expected = f"expected the extra `sign` beside it: {pip_install('edge-ldp[sign]')}"
-        raise ConfigError("arguments", "renew", expected) from exc
+    with extra("the extra `sign` beside it", "edge-ldp[sign]", "arguments", "renew"):
+        from aggregator.enrolment import authority  # noqa: PLC0415
     if table is None or table.ca_file is None:
         expected = "expected the ca_file of a fleet that `setup --host` wrote"
         raise ConfigError(str(args.config), "devices.ca_file", expected)

@@ -31,7 +31,7 @@ from aggregator.archive.releases import read_releases
 from aggregator.commands import common
 from aggregator.commands.asking import CONFIG, RANGE, ZONE, Asked, Shown, run
 from aggregator.commands.figures import buckets
-from aggregator.config import AggregatorConfig, ConfigError, StreamTable, load_config
+from aggregator.config import AggregatorConfig, ConfigError, StreamTable, extra, load_config
 from aggregator.counting.records import KeptSums
 from aggregator.counting.reporters import less
 from aggregator.counting.retention import GONE
@@ -49,7 +49,6 @@ from aggregator.store.contract import Reader
 from aggregator.store.opening import open_reader
 from aggregator.store.rows import THERE
 from edge_ldp.arguments import Parser
-from edge_ldp.extras import pip_install
 
 STORES = ("curated_beside", "warnings", "sums", "mode", "best")
 """Keys of `query` that are not of counts: an archive's answer has none of them."""
@@ -247,11 +246,8 @@ def _engine(args: argparse.Namespace, place: Path) -> OpenEngine:
     """Return how to open the engine that was asked for; raises ConfigError without its extra."""
     if args.engine == "duckdb":
         return open_duckdb
-    try:
-        from aggregator.replay import spark_engine  # noqa: PLC0415 (an extra)
-    except ImportError as exc:
-        expected = f"expected PySpark: {pip_install('edge-ldp-aggregator[spark]')}"
-        raise ConfigError("edge-ldp replay", "--engine spark", expected) from exc
+    with extra("PySpark", "edge-ldp-aggregator[spark]", "edge-ldp replay", "--engine spark"):
+        from aggregator.replay import spark_engine  # noqa: PLC0415
     missed = spark_engine.java_missed(os.environ)
     if missed is not None:  # said before the spool is touched
         raise ConfigError("edge-ldp replay", "--engine spark", missed)

@@ -20,7 +20,7 @@ from aggregator.answers.fleet.check_view import check_answer
 from aggregator.answers.local_time import offset_s
 from aggregator.commands.asking import Shown
 from aggregator.commands.common import order, warn
-from aggregator.config import load_config, parse_config
+from aggregator.config import extra, load_config, parse_config
 from aggregator.enrolment import texts as written
 from aggregator.enrolment.logins import hashed, new_password, write_secret
 from aggregator.errors import ConfigError
@@ -168,18 +168,14 @@ def _must_be_entered(place: Path) -> None:
 
 def _with_mechanism(new: written.NewFleet) -> written.NewFleet:
     """Return it with a ready table, or the hybrid for an ε that has none; raises ConfigError."""
-    try:
-        parse_config(written.aggregator_toml(new), "arguments")
-    except ConfigError as exc:
-        if exc.others or exc.key != "streams[0].epsilon":
-            raise _of_option(exc) from exc
-    else:
-        return new
-    new = replace(new, mechanism="hybrid")
-    try:
-        parse_config(written.aggregator_toml(new), "arguments")
-    except ConfigError as exc:
-        raise _of_option(exc) from exc
+    for mechanism in ("tuned", "hybrid"):
+        new = replace(new, mechanism=mechanism)
+        try:
+            parse_config(written.aggregator_toml(new), "arguments")
+            break
+        except ConfigError as exc:
+            if mechanism == "hybrid" or exc.others or exc.key != "streams[0].epsilon":
+                raise _of_option(exc) from exc
     return new
 
 
@@ -263,11 +259,8 @@ def _text(new: written.NewFleet, view: WrittenFleet) -> str:
 
 
 def _certificates(new: written.NewFleet) -> Certificates:
-    try:
-        from aggregator.enrolment.authority import make_certificates  # noqa: PLC0415 (an extra)
-    except ImportError as exc:
-        expected = f"expected the extra `sign` beside it: {pip_install('edge-ldp[sign]')}"
-        raise ConfigError("arguments", "--host", expected) from exc
+    with extra("the extra `sign` beside it", "edge-ldp[sign]", "arguments", "--host"):
+        from aggregator.enrolment.authority import make_certificates  # noqa: PLC0415
     return make_certificates(new.fleet, str(new.host))
 
 

@@ -1,6 +1,7 @@
 """The aggregator's configuration: tables, loading, contradictions, secrets."""
 
 from aggregator.config.load import (
+    extra,
     load_config,
     parse_config,
     read_client_secret,
@@ -50,6 +51,7 @@ __all__ = [
     "SignOnTable",
     "StoreTable",
     "StreamTable",
+    "extra",
     "is_loopback",
     "is_safe_url",
     "load_config",

@@ -7,12 +7,15 @@ own, which only their owner may read.
 """
 
 import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
 
 from aggregator.config.faults import faults
 from aggregator.config.sections import AggregatorConfig, BrokerTable, OidcTable, StoreTable
 from aggregator.errors import ConfigError
+from edge_ldp.extras import pip_install
 from edge_ldp.service.toml_lines import placed
 from edge_ldp.service.typed_table import TableError, read_table
 
@@ -69,6 +72,15 @@ def read_client_secret(table: OidcTable, file: str) -> str:
 def read_store_password(table: StoreTable, file: str) -> str | None:
     """Return the database's password from its file, which only its owner may read."""
     return _read_secret(table.password_file, "store.password_file", file)
+
+
+@contextmanager
+def extra(what: str, package: str, file: str, key: str) -> Iterator[None]:
+    """Say what to install where an import fails; raises ConfigError."""
+    try:
+        yield
+    except ImportError as exc:
+        raise ConfigError(file, key, f"expected {what}: {pip_install(package)}") from exc
 
 
 def _error(file: str, key: str, expected: str, line: int | None) -> ConfigError:

@@ -26,6 +26,7 @@ from aggregator.config import (
     AggregatorConfig,
     ConfigError,
     ConsoleTable,
+    extra,
     is_loopback,
     load_config,
     secret_file,
@@ -39,7 +40,6 @@ from aggregator.console.server import Console
 from aggregator.enrolment.tokens import Tokens
 from edge_ldp.arguments import Parser, port_or_any
 from edge_ldp.device.errors import ParameterError
-from edge_ldp.extras import pip_install
 from edge_ldp.service.service_manager import ServiceManager
 
 CONSOLE = "edge-ldp console"  # who says what is wrong
@@ -164,11 +164,8 @@ def _signing_desk(config: AggregatorConfig, file: str) -> Callable[[], Attendant
     if table is None:
         return None
     secret_file(table.secret_file, "console.oidc.secret_file", file)
-    try:
-        from aggregator.console.provider import SignOnDesk  # noqa: PLC0415 (an extra)
-    except ImportError as exc:
-        expected = f"expected the extra `oidc`: {pip_install('edge-ldp-aggregator[oidc]')}"
-        raise ConfigError(file, "console.oidc", expected) from exc
+    with extra("the extra `oidc`", "edge-ldp-aggregator[oidc]", file, "console.oidc"):
+        from aggregator.console.provider import SignOnDesk  # noqa: PLC0415
     return partial(SignOnDesk.confined, table, file)
 
 

@@ -1,6 +1,8 @@
 """What is invited: a device's way into the fleet of a configuration."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from io import BytesIO
 from pathlib import Path
@@ -8,7 +10,7 @@ from typing import Literal
 
 from aggregator.config import AggregatorConfig, ConfigError, DevicesTable
 from aggregator.config.streams import HomeSums
-from aggregator.enrolment.logins import write_secret
+from aggregator.enrolment.logins import changing_logins, write_secret
 from edge_ldp.protocol.invitation import Invitation, InvitedBroker, InvitedStream, InvitedSums
 
 ENDING = ".invitation"
@@ -63,12 +65,22 @@ def invitation(  # noqa: PLR0913 (what an invitation is made of)
     )
 
 
-def running_out(passwords_file: Path) -> dict[str, int]:
-    """Return until when invitations that run out are good, by device; raises ConfigError.
+@contextmanager
+def changing_invited(passwords_file: Path) -> Iterator[tuple[dict[str, str], dict[str, int]]]:
+    """Give the logins, and until when invitations that run out are good, by device.
 
-    Kept beside the logins, and changed with them alone (`changing_logins`).
+    What is changed in them is written at the end; raises ConfigError (`changing_logins`).
     """
-    path = _beside(passwords_file)
+    path = passwords_file.with_name(passwords_file.name + ".invited")
+    with changing_logins(passwords_file) as logins:
+        before = _running_out(path)
+        until_s = dict(before)
+        yield logins, until_s
+        if until_s != before:
+            write_secret(path, json.dumps(until_s, indent=1) + "\n")
+
+
+def _running_out(path: Path) -> dict[str, int]:
     try:
         found = json.loads(path.read_bytes())
         return {str(device): int(until_s) for device, until_s in found.items()}
@@ -81,11 +93,6 @@ def running_out(passwords_file: Path) -> dict[str, int]:
     raise ConfigError(str(path), "invitations", expected)
 
 
-def keep_running_out(passwords_file: Path, until_s: dict[str, int]) -> None:
-    """Keep until when they are good; raises OSError."""
-    write_secret(_beside(passwords_file), json.dumps(until_s, indent=1) + "\n")
-
-
 def qr_picture(text: str, form: QrForm) -> bytes:
     """Return an invitation's text as a picture for a camera: as secret as it is.
 
@@ -96,10 +103,6 @@ def qr_picture(text: str, form: QrForm) -> bytes:
     made = BytesIO()
     segno.make(text, micro=False, boost_error=False, error="l").save(made, kind=form, scale=4)
     return made.getvalue()
-
-
-def _beside(passwords_file: Path) -> Path:
-    return passwords_file.with_name(passwords_file.name + ".invited")
 
 
 def _sums(wanted: HomeSums | None) -> InvitedSums | None:

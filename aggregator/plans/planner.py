@@ -195,7 +195,7 @@ def _refusal(stream: StreamTable, plan: Plan) -> tuple[Misshape, PlanBounds | No
     return None if bound is None else (bound, loosened(asked, PlanBounds()))
 
 
-def renewed(plan: Plan, *, epoch: int, now_s: int) -> Plan:
+def renewed(plan: Plan, epoch: int, *, now_s: int) -> Plan:
     """Return the same plan under a new epoch: it would expire, or a foreign one is retained.
 
     Its certificate is still its own: it is about mechanisms and share, not about epoch and time.

@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from aggregator.config import AggregatorConfig, ConfigError
+from aggregator.config import AggregatorConfig, ConfigError, extra
 from edge_ldp.device.errors import EdgeLdpError
-from edge_ldp.extras import pip_install
 from edge_ldp.protocol.plan import parse_plan
 from edge_ldp.protocol.signing import Keyring, Signer, plan_bytes
 
@@ -42,14 +41,11 @@ def read_seal(config: AggregatorConfig, file: str) -> PlanSeal:
     if named is None:
         return PlanSeal()
     key = "plans.signing_key_file"
+    with extra("the extra `sign` beside it", "edge-ldp[sign]", file, key):
+        from aggregator.plans.keys import read_signer  # noqa: PLC0415
+        from edge_ldp.service.verify import keyring  # noqa: PLC0415
     try:
-        from aggregator.plans.keys import read_signer  # noqa: PLC0415 (an extra)
-        from edge_ldp.service.verify import keyring  # noqa: PLC0415 (same)
-
         signer = read_signer(Path(named))
-    except ImportError as exc:
-        expected = f"expected the extra `sign` beside it: {pip_install('edge-ldp[sign]')}"
-        raise ConfigError(file, key, expected) from exc
     except EdgeLdpError as exc:
         raise ConfigError(file, key, str(exc)) from exc
     return PlanSeal(signer, keyring([signer.public]))

@@ -5,14 +5,13 @@ from collections.abc import Mapping
 from ipaddress import ip_address
 from pathlib import Path
 
-from aggregator.config import AggregatorConfig, ConfigError, read_store_password
+from aggregator.config import AggregatorConfig, ConfigError, extra, read_store_password
 from aggregator.store.contract import Reader, Session, Store
 from aggregator.store.sqlite.reader import SqliteReader
 from aggregator.store.sqlite.session import SqliteSession
 from aggregator.store.sqlite.store import SqliteStore
 from aggregator.store.worker import ALONE, Worker
 from edge_ldp.device.errors import ParameterError
-from edge_ldp.extras import pip_install
 from edge_ldp.protocol.messages import check_name
 
 SECRETS = ("password", "sslpassword")
@@ -81,12 +80,9 @@ def database(config: AggregatorConfig, file: str) -> tuple[str, str | None]:
     """Return URL and password; what libpq finds in the URL is decided by libpq's own parser."""
     url = config.store.url
     assert url is not None  # noqa: S101 (the configuration was checked)
-    try:
-        from psycopg import ProgrammingError  # noqa: PLC0415 (an extra)
+    with extra("the PostgreSQL driver", "edge-ldp-aggregator[postgres]", file, "store.url"):
+        from psycopg import ProgrammingError  # noqa: PLC0415
         from psycopg.conninfo import conninfo_to_dict  # noqa: PLC0415
-    except ImportError as exc:
-        expected = f"the PostgreSQL driver: {pip_install('edge-ldp-aggregator[postgres]')}"
-        raise ConfigError(file, "store.url", f"expected {expected}") from exc
     try:
         given = conninfo_to_dict(url)
     except ProgrammingError as exc:
