@@ -102,7 +102,7 @@ class Shown:
         else:
             sys.stdout.write(self.text())
         if self.reason:
-            common.fail(self.reason, self.code, who)
+            common.warn([self.reason], who)
         return self.code
 
 
@@ -185,8 +185,13 @@ class Commands:
 
 
 def run(args: argparse.Namespace, who: str = common.AGGREGATOR) -> int:
-    """Run the command that is asked for and print what it tells; return its exit code."""
-    return common.ended(lambda: args.command(args).show(args, who), who)
+    """Run the command that is asked for, print what it tells or why not; return its exit code."""
+    try:
+        shown: Shown = args.command(args)
+        return shown.show(args, who)
+    except tuple(common.EXIT_OF) as exc:
+        common.warn([exc], who)
+        return next(code for kind, code in common.EXIT_OF.items() if isinstance(exc, kind))
 
 
 @contextmanager

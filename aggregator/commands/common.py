@@ -5,7 +5,7 @@ import os
 import pwd
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import datetime, tzinfo
@@ -40,6 +40,15 @@ trouble (status --expect-running); 2 wrong usage or configuration; 3 no service 
 (status --expect-running); 4 a store that cannot be used, or something else fails (check --live);
 5 nothing to answer with yet (the reason is given); 6 another aggregator serves the fleet (run).
 """
+EXIT_OF: Mapping[type[Exception], int] = {
+    ConfigError: EXIT_CONFIG,
+    MemberError: EXIT_CONFIG,
+    NothingError: EXIT_NOTHING,
+    RivalError: EXIT_RIVAL,
+    StoreError: EXIT_STORE,
+    CountsError: EXIT_STORE,
+    RowError: EXIT_STORE,
+}
 
 
 def order(args: argparse.Namespace, config: AggregatorConfig) -> AuditRow:
@@ -80,10 +89,10 @@ def clock_note(config: AggregatorConfig) -> str:
     return "" if is_real else "all times here are by the rehearsal's clock ([clock])\n"
 
 
-def warn(warnings: Sequence[str]) -> None:
-    """Say on standard error what an answer is not."""
-    for warning in warnings:
-        fail(warning, 0)
+def warn(said: Iterable[object], who: str = AGGREGATOR) -> None:
+    """Say on standard error what an answer is not, or why there is none."""
+    for one in said:
+        sys.stderr.write(f"{who}: {one}\n")
 
 
 @contextmanager
@@ -127,26 +136,6 @@ def _user(number: int) -> str:
         return pwd.getpwuid(number).pw_name
     except KeyError:
         return str(number)
-
-
-def fail(reason: object, code: int, who: str = AGGREGATOR) -> int:
-    """Say why, and return the exit code."""
-    sys.stderr.write(f"{who}: {reason}\n")
-    return code
-
-
-def ended(command: Callable[[], int], who: str = AGGREGATOR) -> int:
-    """Run a command and return its exit code; where it fails, say why."""
-    try:
-        return command()
-    except (ConfigError, MemberError) as exc:
-        return fail(exc, EXIT_CONFIG, who)
-    except NothingError as exc:
-        return fail(exc, EXIT_NOTHING, who)
-    except RivalError as exc:
-        return fail(exc, EXIT_RIVAL, who)
-    except (StoreError, CountsError, RowError) as exc:
-        return fail(exc, EXIT_STORE, who)
 
 
 def _time(text: str) -> int | datetime:
