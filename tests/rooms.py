@@ -249,7 +249,7 @@ ROOMS = {
     "aggregator/enrolment": Room(
         "how a fleet comes about: broker's files, certificates, logins, invitations, tokens",
         "edge_ldp/protocol aggregator/config",
-        "cryptography segno",
+        "cryptography msgspec segno",
         io="authority.py invitations.py logins.py tokens.py",
     ),
     "aggregator/running": Room(

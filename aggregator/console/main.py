@@ -215,7 +215,7 @@ def make(args: argparse.Namespace) -> Shown:
 def list_(args: argparse.Namespace) -> Shown:
     """List whose tokens there are, and since when."""
     every = sorted(_tokens(args).all().items())
-    made = [ConsoleToken(name=name, made_s=row["made_s"], role=row["role"]) for name, row in every]
+    made = [ConsoleToken(name=name, made_s=row.made_s, role=row.role) for name, row in every]
     rows = [[one.name, one.role, clock_text(one.made_s)] for one in made]
     text = text_table(["token of", "role", "made UTC"], rows) + "\n"
     return Shown(ConsoleTokens(tokens=made), lambda: text)

@@ -13,7 +13,9 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+
+from msgspec import MsgspecError, Struct, to_builtins
+from msgspec.json import decode
 
 from aggregator.config import ConfigError
 from aggregator.enrolment.logins import write_secret
@@ -24,36 +26,47 @@ _BYTES = 32
 _OTHERS = 0o077
 
 
+class Token(Struct, frozen=True):
+    """What is kept of a token under its owner's name; `made_s`: seconds UTC."""
+
+    sha256: str
+    made_s: int
+    role: str = "operator"
+
+
 class Tokens:
     """The file of tokens; read again whenever it changed, so that revoking holds at once."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._stamp: tuple[int, int] | None = None
-        self._kept: dict[str, dict[str, Any]] = {}
+        self._kept: dict[str, Token] = {}
 
     def owner_of(self, token: str) -> tuple[str, str] | None:
         """Return whose token it is and the role, None for nobody's; raises ConfigError."""
         digest = _digest(token)
         found = None
         for name, row in self.all().items():  # all of them: time tells nothing
-            if hmac.compare_digest(digest, row["sha256"]):
-                found = name, row["role"]
+            if hmac.compare_digest(digest, row.sha256):
+                found = name, row.role
         return found
 
-    def all(self) -> Mapping[str, dict[str, Any]]:
-        """Return name: sha256, made_s, role; raises ConfigError."""
+    def all(self) -> Mapping[str, Token]:
+        """Return what is kept by name; raises ConfigError."""
         try:
             state = self._path.stat()
             stamp = (state.st_mtime_ns, state.st_ino)
             if stamp != self._stamp:
                 if state.st_mode & _OTHERS:
                     raise self._wrong(f"a file of mode 0600: chmod 600 {self._path}")
-                self._kept, self._stamp = self._read(self._path.read_bytes()), stamp
+                kept = decode(self._path.read_bytes(), type=dict[str, Token])
+                self._kept, self._stamp = kept, stamp
         except FileNotFoundError:
             self._kept, self._stamp = {}, None
         except OSError as exc:
             raise self._wrong(f"a readable file ({exc.strerror})") from exc
+        except (MsgspecError, UnicodeDecodeError) as exc:
+            raise self._wrong("a file of `edge-ldp console tokens make`") from exc
         return self._kept
 
     def make(self, name: str, now_s: int, role: str) -> str:
@@ -64,8 +77,7 @@ class Tokens:
             raise ConfigError("console tokens", name, "expected a new name: revoke this one first")
         drawn = base64.urlsafe_b64encode(os.urandom(_BYTES)).decode().rstrip("=")
         token = PREFIX + drawn
-        row = {"sha256": _digest(token), "made_s": now_s, "role": role}
-        self._write({**self.all(), name: row})
+        self._write({**self.all(), name: Token(_digest(token), now_s, role)})
         return token
 
     def revoke(self, name: str) -> bool:
@@ -76,26 +88,12 @@ class Tokens:
             self._write(left)
         return is_gone
 
-    def _write(self, rows: Mapping[str, Any]) -> None:
+    def _write(self, rows: Mapping[str, Token]) -> None:
         try:
-            write_secret(self._path, json.dumps(rows, indent=1) + "\n")
+            write_secret(self._path, json.dumps(to_builtins(rows), indent=1) + "\n")
         except OSError as exc:
             raise self._wrong(f"a file that can be written ({exc.strerror})") from exc
         self._stamp = None
-
-    def _read(self, text: bytes) -> dict[str, dict[str, Any]]:
-        try:
-            found = json.loads(text)
-            return {
-                str(name): {
-                    "sha256": str(row["sha256"]),
-                    "made_s": int(row["made_s"]),
-                    "role": str(row.get("role", "operator")),
-                }
-                for name, row in found.items()
-            }
-        except (ValueError, KeyError, TypeError, AttributeError) as exc:
-            raise self._wrong("a file of `edge-ldp console tokens make`") from exc
 
     def _wrong(self, expected: str) -> ConfigError:
         return ConfigError(str(self._path), "console.tokens_file", f"expected {expected}")
