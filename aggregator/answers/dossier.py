@@ -8,7 +8,6 @@ from aggregator.answers.lookup import newest_plan
 from aggregator.answers.parts import AnswerPart, Span
 from aggregator.answers.plan_view import EpsilonStep, epsilon_steps, epsilon_texts
 from aggregator.answers.promises import attacker
-from aggregator.answers.units import VOLUMES
 from aggregator.config import AggregatorConfig, StreamTable
 from aggregator.counting.retention import DAY_S
 from aggregator.plans.epsilons import epsilon_changes
@@ -152,28 +151,22 @@ def dossier_answer(reader: Reader, config: AggregatorConfig) -> DossierAnswer:
         ),
         curated=len({row.device for row in reader.released_chunks()}),
         summed=sum(row.devices for row in reader.report_sums() if row.stream >= FIRST_SUMS_KEY),
-        attacker=attacker(one for one in config.streams if not _is_summed_alone(one)),
+        attacker=attacker(config.planned),
     )
 
 
 def _stream(stream: StreamTable, rows: Sequence[PlanRow]) -> DossierStream:
     plans = {row.epoch: stored_plan(row) for row in rows if row.stream == stream.id}
-    is_alone = _is_summed_alone(stream)
-    newest = None if is_alone else newest_plan(rows, stream)
+    newest = None if stream.is_summed_alone else newest_plan(rows, stream)
     return DossierStream.of(
         stream,
         stream=stream.name,
         home_sums=asked_sums(stream),
         asked=str(stream.epsilon),
-        epsilon=None if is_alone else promises.epsilon_over_time(stream),
+        epsilon=None if stream.is_summed_alone else promises.epsilon_over_time(stream),
         epsilon_changes=epsilon_steps(epsilon_changes(plans)),
         plan=None if newest is None else promises.plan_promise(plans[newest.epoch], newest.payload),
     )
-
-
-def _is_summed_alone(stream: StreamTable) -> bool:
-    """Say whether no device that this fleet invites reports single values of a stream: of gas."""
-    return stream.home_sums is not None and stream.unit in VOLUMES
 
 
 def dossier_text(view: DossierAnswer) -> str:

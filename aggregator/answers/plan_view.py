@@ -269,9 +269,9 @@ def theta_text(unit: str, rows: Iterable[PlanTerms], zone: tzinfo = UTC) -> str:
 
 
 def standing_text(view: StandingPlan, zone: tzinfo = UTC) -> str:
-    """Return `plan show` as people read it."""
+    """Return `plan show` as people read it; nothing where there is no plan."""
     if view.plan is None:
-        return f"{view.stream}: no plan yet\n"
+        return ""
     lines = [f"{view.stream}: {_terms_text(view.plan, view.unit)}"]
     lines += [f"  {line}" for line in _details(view.plan, view.unit, zone)]
     lines += [f"  {text}" for text in epsilon_texts(view.epsilon_changes, zone)]

@@ -52,7 +52,7 @@ def show(asked: Asked) -> Shown:
     held_s, changes = reader.plan_holds().get(stream.id), epsilon_changes(plans)
     view = standing_plan(stream.name, plan, revision, held_s, changes)
     told = Shown(view, lambda: standing_text(view, zone))
-    return told if plan else told.but(EXIT_NOTHING, f"{stream.name}: no plan was issued yet")
+    return told if plan else told.but(EXIT_NOTHING, f"{stream.name}: {stream.no_plan}")
 
 
 def propose(asked: Asked) -> Shown:
@@ -60,7 +60,7 @@ def propose(asked: Asked) -> Shown:
     stream, reader, zone, now_s = asked.stream, asked.reader, asked.zone, asked.now_s
     plans = read_plans(reader, stream)
     if not plans:
-        raise NothingError(f"{stream.name}: no plan was issued yet")
+        raise NothingError(f"{stream.name}: {stream.no_plan}")
     plan, recent = plans[max(plans)], read_recent_counts(reader, stream=stream, now_s=now_s)
     found = revise(plan, stream, plans, recent, now_s=now_s)
     if found is not None and found[1] is not None:
@@ -138,7 +138,7 @@ def _issued(asked: Asked) -> dict[int, Plan]:
     """Return the plans of the stream by epoch; raises NothingError where there is none yet."""
     plans = read_plans(asked.reader, asked.stream)
     if not plans:
-        raise NothingError(f"{asked.stream.name}: no plan was issued yet: start the service")
+        raise NothingError(f"{asked.stream.name}: {asked.stream.no_plan}")
     return plans
 
 

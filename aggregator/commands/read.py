@@ -129,7 +129,7 @@ def theta(asked: Asked) -> Shown:
     stream, reader, zone = asked.stream, asked.reader, asked.zone
     view = theta_answer(stream, read_plans(reader, stream), read_revisions(reader, stream))
     told = Shown(view, lambda: theta_text(stream.unit, view.theta, zone))
-    nothing = f"{stream.name}: no plan was issued yet"
+    nothing = f"{stream.name}: {stream.no_plan}"
     return told if view.theta else told.but(common.EXIT_NOTHING, nothing)
 
 

@@ -303,6 +303,11 @@ class AggregatorConfig:
         """By how much more than real time passes on the fleet's clock, at least 1."""
         return max(1.0, self.clock.rate)
 
+    @property
+    def planned(self) -> tuple[StreamTable, ...]:
+        """The streams that plans are issued for: those that homes report single values of."""
+        return tuple(stream for stream in self.streams if not stream.is_summed_alone)
+
     def silent_before(self, now_s: int) -> int:
         """Return when a device must last have been heard of: a day ago, real time where less."""
         return now_s - int(DAY_S * self.speed)

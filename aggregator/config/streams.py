@@ -18,6 +18,7 @@ DAY_S = 86_400
 SHARE_DEN = 1 << 16
 
 HORIZON = "hour-of-day over 28 days"
+NO_PLAN_YET = "no plan was issued yet: start the service"
 HORIZON_DAYS = 28  # of a horizon that is a number of values
 SURVEY_SHARE = {"adaptive": Decimal("0.5"), "published": Decimal("0.0625")}  # to begin with
 _HORIZON = r"(whole|hour-of-day|day|week) over ([1-9][0-9]{0,3}) days"
@@ -90,6 +91,16 @@ class StreamTable:
     def use_quantity(self) -> str:
         """The quantity as given, else the one that the unit is of, else the stream's name."""
         return self.quantity or QUANTITIES.get(self.unit, self.name)
+
+    @property
+    def is_summed_alone(self) -> bool:
+        """Whether homes give sums of it and report no single value, so that it needs no plan."""
+        return self.home_sums is not None and self.use_quantity == "gas"
+
+    @property
+    def no_plan(self) -> str:
+        """Why it has no plan, in words."""
+        return "no plan: homes give its sums alone" if self.is_summed_alone else NO_PLAN_YET
 
     @property
     def share(self) -> tuple[int, int]:

@@ -89,12 +89,16 @@ class FleetPage(AnswerPart, frozen=True, kw_only=True):
 
 
 class OneStream(FleetPage, frozen=True, kw_only=True):
-    """A page of one of the streams; amount: of what unit its totals are, "": unit × slots."""
+    """A page of one of the streams; amount: of what unit its totals are, "": unit × slots.
+
+    is_summed_alone: homes give its sums and report no single value, so it has no plan.
+    """
 
     streams: list[str]
     stream: str
     unit: str
     amount: str
+    is_summed_alone: bool
 
 
 class PastLook(Look, frozen=True, kw_only=True):
@@ -314,7 +318,7 @@ def message(request: PageRequest) -> bytes:
     stream = request.stream()
     newest = newest_plan(request.reader.plans(), stream)
     if newest is None:
-        raise NothingError(f"{stream.name}: no plan was issued yet")
+        raise NothingError(f"{stream.name}: {stream.no_plan}")
     return newest.payload
 
 
@@ -322,7 +326,7 @@ def certificate(request: PageRequest) -> bytes:
     """Return its certificate, proved now, for `edge-ldp certify --check`; or NothingError."""
     proved = judge_plan(message(request)).certificate
     if proved is None:
-        raise NothingError(f"{request.stream().name}: no plan was issued yet")
+        raise NothingError(f"{request.stream().name}: {request.stream().no_plan}")
     return proved.to_json()
 
 
@@ -356,6 +360,7 @@ def _one_stream(request: PageRequest, stream: StreamTable) -> OneStream:
         stream=stream.name,
         unit=stream.unit,
         amount=amount_of(stream.unit),
+        is_summed_alone=stream.is_summed_alone,
     )
 
 

@@ -136,9 +136,9 @@ class PlanPublisher:
     ) -> None:
         """Publish the plans in force, then revise them, until the link or the lead is lost.
 
-        But for those of streams that an operator retired. `read` gives what the broker retains, or
-        None when it cannot be read: every receipt interval, as a broker may lose it unsaid
-        (NET-23).
+        But for those of streams that an operator retired, and none of those of which homes give
+        sums alone. `read` gives what the broker retains, or None when it cannot be read: every
+        receipt interval, as a broker may lose it unsaid (NET-23).
         """
         await self._keeper.call(self.cache.read)
         self._published.clear()
@@ -153,7 +153,7 @@ class PlanPublisher:
                     retained = found
                     begun -= self._forget_lost(retained)
             retired = await self._keeper.call(lambda store: store.retired())
-            for stream in self._config.streams:
+            for stream in self._config.planned:
                 if stream.id in retired:
                     begun.discard(stream.id)
                 elif stream.id not in begun or self.cache.current(stream) is None:

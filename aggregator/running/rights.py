@@ -84,7 +84,7 @@ async def try_rights(trial: Trial, link: Link) -> list[Finding]:
     steps: list[tuple[list[str], Callable[[], Awaitable[list[Finding]]]]] = [
         (["publishing"], partial(_try_publishing, config, link)),
         (["reports", "statuses"], partial(_try_reading, trial, link.broker)),
-        ([plan_part(one) for one in config.streams], partial(_try_plans, trial, link)),
+        ([plan_part(one) for one in config.planned], partial(_try_plans, trial, link)),
     ]
     found: list[Finding] = []
     for parts, step in steps:
@@ -196,7 +196,7 @@ async def _listen(link: Link, wait_s: float) -> set[str]:
 async def _try_plans(trial: Trial, link: Link) -> list[Finding]:
     """Hold what stands at the broker against the store; twice, where a service is between them."""
     config, stored = trial.config, trial.stored
-    at = {topic(config.fleet, "plan", stream.name): stream for stream in config.streams}
+    at = {topic(config.fleet, "plan", stream.name): stream for stream in config.planned}
     refused = await _subscribe(link, list(at))
     standing: dict[str, bytes] = {}
     await _gather(link, standing, at.keys() - refused.keys(), trial.wait_s)

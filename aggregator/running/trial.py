@@ -57,7 +57,7 @@ def try_service(
         reread = None if reader is None else partial(read_stored, reader, seal)
         stored = NOTHING if is_new else None
         asked = Trial(config, seal, reread, stored if reread is None else reread(), wait_s, clock)
-        parts = ["publishing", "reports", "statuses", *map(plan_part, config.streams)]
+        parts = ["publishing", "reports", "statuses", *map(plan_part, config.planned)]
         return found + asyncio.run(try_broker(broker, parts, partial(try_rights, asked)))
     finally:
         if reader is not None:

@@ -208,6 +208,8 @@ def _stream_alarms(stream: StreamState, file: str) -> Iterator[Alarm]:
     for text in [warning for one in rings for warning in one.warnings][:1]:
         command = f"{PROGRAM} plan show -c {file} --stream {name}"
         yield _alarm("LookAlarm", f"{name}: {text}", command)
+    if stream.is_summed_alone:
+        return
     if plan is None:
         text = f"{name} has no plan, so no device reports it"
         yield _alarm("NoPlan", text, f"{PROGRAM} run -c {file}")

@@ -31,7 +31,8 @@ class CheckedStream(AnswerPart, frozen=True, kw_only=True):
     name, id, unit, values (range), epsilon, theta, mechanism; noise_at_ceiling: standard deviation
     of one report before anything is known, in the unit; survey_share (null: chosen with θ);
     horizon: how many values, or which question, answers are to be best for; home_sums: what
-    invitations ask of homes besides, as configured, or null (sums of any layout are counted).
+    invitations ask of homes besides, as configured, or null (sums of any layout are counted);
+    is_summed_alone (else left out): they are asked for no reports, which most here is of.
     """
 
     name: str
@@ -45,6 +46,7 @@ class CheckedStream(AnswerPart, frozen=True, kw_only=True):
     survey_share: Share | None
     horizon: int | str
     home_sums: AskedSums | None
+    is_summed_alone: bool | UnsetType = UNSET
 
 
 class TriedPart(AnswerPart, frozen=True, kw_only=True):
@@ -111,13 +113,14 @@ def check_text(view: CheckAnswer) -> str:
         if stream.survey_share is not None:
             share = f"{stream.survey_share:.2%} of the slots are surveys once θ is chosen"
         asked = f"{asked:,} values as a whole" if isinstance(asked, int) else asked
-        values = f"{low:,} to {high:,} {unit}, ε {stream.epsilon} a report"
-        lines += [
-            f"{'stream':<12}{stream.name} (id {stream.id}): {values}",
+        head = f"{'stream':<12}{stream.name} (id {stream.id}): {low:,} to {high:,} {unit}"
+        reports = [
+            f"{head}, ε {stream.epsilon} a report",
             f"{'':<12}θ {stream.theta}, {stream.mechanism} reports; {noise}",
             f"{'':<12}{share}, for {asked}",
-            f"{'':<12}{home_sums_text(stream.home_sums)}",
         ]
+        lines += [head] if stream.is_summed_alone else reports
+        lines.append(f"{'':<12}{home_sums_text(stream.home_sums)}")
     lines += [f"warning: {told}" for told in view.warnings]
     return "\n".join(lines) + "\n"
 
@@ -147,4 +150,5 @@ def _stream(stream: StreamTable) -> CheckedStream:
         noise_at_ceiling=round(stream.sums(stream.ceiling).worst_variance ** 0.5),
         survey_share=None if stream.survey_share is None else float(stream.survey_share),
         home_sums=asked_sums(stream),
+        is_summed_alone=stream.is_summed_alone or UNSET,
     )

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, timedelta, tzinfo
 
+from msgspec import UNSET
+
 from aggregator.answers.crowds import MOVED_AGES
 from aggregator.answers.fleet import status_answer as told
 from aggregator.answers.fleet.completeness import CuratedPlaces, StreamPlaces, stream_places
@@ -217,7 +219,8 @@ def _stream_state(
     now_s: int,
     retired_s: int | None,
 ) -> told.StreamState:
-    plans, revisions = read_plans(reader, stream), read_revisions(reader, stream)
+    plans = {} if stream.is_summed_alone else read_plans(reader, stream)
+    revisions = read_revisions(reader, stream)
     mine = [row for row in sums if row.stream == stream.id]
     dated = None
     if plans:
@@ -231,5 +234,6 @@ def _stream_state(
         plan=dated,
         look=look_of(revisions[-1]) if revisions else None,
         retired_s=retired_s,
+        is_summed_alone=stream.is_summed_alone or UNSET,
         **{name: sum(getattr(row, name) for row in mine) for name in COLUMNS},
     )

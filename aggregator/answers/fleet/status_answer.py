@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from aggregator.answers.fleet.completeness import CuratedPlaces, StreamPlaces
 from aggregator.answers.parts import AnswerPart, Reports, Seconds, Share, Span
@@ -67,7 +67,8 @@ class StreamState(AnswerPart, frozen=True, kw_only=True):
     """A stream, and its reports summed over devices.
 
     stream, unit, plan in force, or null; look: the last revision of θ, or null; created, counted,
-    rejected, expired, pending, duplicates, conflicts: reports; retired_s, or null.
+    rejected, expired, pending, duplicates, conflicts: reports; retired_s, or null; is_summed_alone
+    (else left out): homes give sums of it and report no single value, so it has no plan.
     """
 
     stream: str
@@ -82,6 +83,7 @@ class StreamState(AnswerPart, frozen=True, kw_only=True):
     duplicates: Reports
     conflicts: Reports
     retired_s: Seconds | None
+    is_summed_alone: bool | UnsetType = UNSET
 
 
 class RefusedMessages(AnswerPart, frozen=True, kw_only=True):

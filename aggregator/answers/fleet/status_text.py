@@ -78,7 +78,8 @@ def beat_ages(beat: told.WorkerState) -> list[str]:
 
 
 def _plan_line(stream: told.StreamState, now_s: int, zone: tzinfo) -> str:
-    plan, terms = stream.plan, "no plan yet"
+    plan = stream.plan
+    terms = "sums of homes alone, so no plan" if stream.is_summed_alone else "no plan yet"
     if plan is not None:
         age_s = None if plan.is_ahead else max(0, now_s - plan.issued_s)
         terms = f"epoch {plan.epoch}, θ = {plan.theta} {stream.unit}"

@@ -125,7 +125,7 @@ STATES: dict[str, tuple[FleetSummary, FleetSummary]] = {
     ),
     "NoPlan": (
         _faulty(streams__0__plan=None),
-        _faulty(streams__0__plan=None, streams__0__retired_s=999_000),
+        _faulty(streams__0__plan=None, streams__0__is_summed_alone=True),
     ),
     "PlanAhead": (_faulty(streams__0__plan__is_ahead=True), FINE),
     "ReportsPending": (  # one was made in this hour, so 24 in a day

@@ -75,6 +75,29 @@ def test_gas_is_asked_for_by_the_hour_and_refused_where_no_slot_fits(
     assert main(["setup", str(fleet / "other"), "--gas", "--slot-seconds", "1000"]) == 2
 
 
+def test_gas_which_nobody_reports_has_no_plan_and_no_alarm_of_it(
+    fleet: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nor does `check` tell of θ and ε, which single values alone have."""
+    invited(fleet, "--gas")
+    capsys.readouterr()
+    file = str(fleet / "aggregator.toml")
+    for words in (("plan", "show"), ("theta",), ("plan", "propose"), ("plan", "publish")):
+        assert main([*words, "--stream", "gas", "-c", file]) == 5
+        told = capsys.readouterr().err
+        assert told == "edge-ldp aggregator: gas: no plan: homes give its sums alone\n"
+    assert main(["plan", "show", "-c", file]) == 5
+    assert capsys.readouterr().err.endswith("no plan was issued yet: start the service\n")
+    assert main(["status", "-c", file]) == 0
+    shown = capsys.readouterr().out
+    assert "power: no plan yet" in shown
+    assert "gas: sums of homes alone, so no plan" in shown
+    assert main(["check", "-c", file]) == 0
+    *_, gas, asked = capsys.readouterr().out.splitlines()
+    assert gas == "stream      gas (id 2): 0 to 6,000 dm3"
+    assert asked.endswith("homes are asked for their sums of 7 days, at 0.125 of a window's ε")
+
+
 class Typed(io.StringIO):
     def isatty(self) -> bool:
         return True

@@ -109,6 +109,8 @@ def test_gas_by_the_hour_is_told_in_cubic_metres_and_as_sums_alone(
     sums = fleet.json("query", "--no-density", "--stream", "power1")["sums"]
     with serving(fleet) as (address, _), looking(browser, address) as page:
         page.goto("/?stream=power1")
+        expect(page.locator("#cut")).to_contain_text("Homes give sums of it alone")
+        assert "power1 has no plan" not in page.locator("#rings").inner_text()
         told = page.locator("#day-yesterday .pm")
         expect(told).to_have_text(re.compile(r"± [0-9.,]+ m3, by homes' sums$"))
         yesterday = value(page, '#day-yesterday [data-cell="total"]')
@@ -127,12 +129,15 @@ def test_gas_by_the_hour_is_told_in_cubic_metres_and_as_sums_alone(
         names = ("mean", "volume_m3", "full_m3")
         for row, cells in zip(every, lines.evaluate_all(CELLS_SHOWN), strict=True):
             assert [float(one) for one, _ in cells[1:4]] == [row[name] for name in names]
+        assert "θ" not in page.locator("main").inner_text()
         page.goto("/privacy")
         told = page.get_by_role("region", name="power1")
         expect(told).to_contain_text("Homes are asked for their sums of 7 days, at 0.125 of a wind")
         expect(told).to_contain_text("No device that is invited reports a single value of it.")
         expect(told.get_by_role("table")).to_have_count(0)
         page.goto("/plans?stream=power1")
+        expect(page.locator("#plans")).to_contain_text("there is no θ to choose")
+        assert page.locator("#next-head").count() == 0
         page.get_by_role("button", name="Forecast").click()
         said = page.locator("#forecast-said")
         expect(said).to_contain_text("over slots of 3,600 s", timeout=3 * PATIENCE_MS)

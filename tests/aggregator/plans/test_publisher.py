@@ -22,6 +22,7 @@ from aggregator.answers.fleet.status_text import status_text
 from aggregator.answers.lookup import read_plans
 from aggregator.answers.plan_view import standing_plan, standing_text
 from aggregator.config import AggregatorConfig, parse_config
+from aggregator.config.streams import HomeSums
 from aggregator.counting.records import Changes
 from aggregator.errors import StoreError
 from aggregator.plans import planner
@@ -191,6 +192,18 @@ def theirs(bench: Bench, epoch: int) -> bytes:
     now_s = int(Clock().now())
     plan = planner.first_plan("demo", bench.stream, epoch=epoch, now_s=now_s)
     return replace(plan, store="0" * 16).to_json()
+
+
+async def test_no_plan_is_issued_for_gas_of_which_homes_give_sums_alone(tmp_path: Path) -> None:
+    """Not even where another store's plan of it stands: nobody goes by either."""
+    config = make_config(tmp_path / "fleet.db")
+    sums = HomeSums(share=Decimal("0.125"), days=7)
+    gas = replace(config.streams[0], name="gas", id=2, unit="dm3", home_sums=sums)
+    bench = Bench(tmp_path / "fleet.db", replace(config, streams=(*config.streams, gas)))
+    desk, link = await bench.run({TOPIC.replace("power", "gas"): theirs(bench, 9)})
+    assert list(link.published) == [TOPIC]
+    assert {row.stream for row in bench.store.plans()} == {1}
+    assert not desk.rules().streams[2].plans
 
 
 async def test_who_was_there_goes_above_another_stores_plan_and_counts_under_it_NET_27(
