@@ -135,7 +135,8 @@ class Session(Reader, Protocol):
     `orders`: who changes what; written by the first transaction that commits, within it.
     """
 
-    orders: Sequence[AuditRow]
+    orders: Sequence[AuditRow] = ()
+    TABLES: str  # a query of the tables with a column `device`, but `devices` and `records`
 
     def transaction(self) -> AbstractContextManager[None]:
         """Begin, and commit at the end: no flush of the service lies in between."""
@@ -151,6 +152,7 @@ class Session(Reader, Protocol):
 
     def device_tables(self) -> list[str]:
         """Return the tables that keep something of single devices, but `devices` and `records`."""
+        return [name for (name,) in self.rows(self.TABLES)]
 
     def put_record(self, device: str, stream: int, record: Record) -> None:
         """Put a record in the place of the one that there is."""
@@ -159,7 +161,7 @@ class Session(Reader, Protocol):
         """Overwrite what was deleted, where that holds nobody up; return whether it is."""
 
     def fold(self, device: str, cls: int, counted: Sequence[CountedCell]) -> None:
-        """Add what is kept apart of a device to the counts, not to sums; keep nothing apart.
+        """Add what is kept apart of a device to the counts, not to sums.
 
         `counted`: all of it, as of the class that it is of now.
         """

@@ -15,6 +15,7 @@ from aggregator.store.moments import moments, pack_moments, unpack_moments
 from aggregator.store.period_sums import count_held_sums
 from edge_ldp.protocol.plan import Plan
 
+_HELD_TABLES = ("held_counts", "held_presence")
 _DROP = """DELETE FROM {} WHERE device = ? AND bucket <
     (SELECT until FROM rolled WHERE rolled.stream = {}.stream AND what = ?)"""
 _HELD = "SELECT stream, epoch, grp, bucket, pairs FROM held_counts WHERE device = ?"
@@ -31,7 +32,7 @@ def count_held(session: Session, device: str) -> None:
 
     It is of the class that the device is of now.
     """
-    for table in ("held_counts", "held_presence"):
+    for table in _HELD_TABLES:
         session.rows(_DROP.format(table, table), (device, GONE))
     cls = next((cls for (cls,) in session.rows(_CLASS, (device,))), 0)
     held = session.rows(_HELD, (device,))
@@ -48,6 +49,8 @@ def count_held(session: Session, device: str) -> None:
         counted.append((stream, epoch, group, cls, bucket, who, bytes(blob)))
     count_held_sums(session.rows, device)
     session.fold(device, cls, counted)
+    for table in _HELD_TABLES:
+        session.rows(f"DELETE FROM {table} WHERE device = ?", (device,))  # noqa: S608 (our own tables)
 
 
 def _add_sums(

@@ -8,13 +8,12 @@ import psycopg
 
 from aggregator.counting.records import Record
 from aggregator.errors import StoreError
-from aggregator.store.contract import CountedCell, PlanRow
+from aggregator.store.contract import CountedCell, PlanRow, Session
 from aggregator.store.packed_records import pack_record
 from aggregator.store.postgres import statements as schema
 from aggregator.store.postgres.flush import add_audit, add_plan
 from aggregator.store.postgres.link import RIGHTS
 from aggregator.store.postgres.reader import PostgresReader
-from aggregator.store.rows import AuditRow
 
 # of the catalogue, which names also those that this user may not read: none is left out unsaid
 _TABLES = """SELECT relname::text FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid
@@ -28,10 +27,10 @@ _PRESENCE = b"""INSERT INTO presence_deltas (stream, bucket, grp, cls, slots)
     SELECT stream, bucket, grp, %s, slots FROM held_presence WHERE device = %s"""
 
 
-class PostgresSession(PostgresReader):
+class PostgresSession(PostgresReader, Session):
     """Reads as a reader does, and writes without being one of the workers."""
 
-    orders: Sequence[AuditRow] = ()
+    TABLES = _TABLES
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -68,10 +67,6 @@ class PostgresSession(PostgresReader):
         with self.reading() as db, db.cursor() as cursor:
             cursor.executemany(statement.replace("?", "%s").encode(), values)
 
-    def device_tables(self) -> list[str]:
-        """Return the tables that keep something of single devices, but `devices` and `records`."""
-        return [name for (name,) in self.rows(_TABLES)]
-
     def put_record(self, device: str, stream: int, record: Record) -> None:
         """Put a record in the place of the one that there is."""
         with self.reading() as db:
@@ -91,13 +86,11 @@ class PostgresSession(PostgresReader):
                     raise StoreError(self.where, "refuses us (a device of another group)", RIGHTS)
 
     def fold(self, device: str, cls: int, counted: Sequence[CountedCell]) -> None:
-        """Add what is kept apart of a device to the counts, and keep nothing apart."""
+        """Add what is kept apart of a device to the counts; see Session."""
         with self.reading() as db:
             if counted:
                 db.execute(schema.ADD_COUNTS, schema.columns([*counted], 7))
             db.execute(_PRESENCE, (cls, device))
-            for table in ("held_counts", "held_presence"):
-                db.execute(f"DELETE FROM {table} WHERE device = %s".encode(), (device,))  # noqa: S608 (ours)
 
     def add_plan(self, row: PlanRow) -> None:
         """Keep a plan; raises FencedError for an epoch that is not above every stored one."""

@@ -44,24 +44,6 @@ class _MetError(Exception):
     """The transaction met another writer's: the same once more."""
 
 
-class Attempts:
-    """What the newest flushes had decided, for one whose commit is found to have happened."""
-
-    def __init__(self) -> None:
-        self._changes: dict[UUID, Changes] = {}
-
-    def remember(self, flush: UUID, changes: Changes) -> None:
-        """Keep what an attempt decided, in place of an earlier one of the same flush."""
-        self._changes.pop(flush, None)
-        self._changes[flush] = changes
-        while len(self._changes) > KEPT:
-            del self._changes[next(iter(self._changes))]
-
-    def find(self, flush: UUID) -> Changes | None:
-        """Return what the last attempt of a flush decided, or None."""
-        return self._changes.get(flush)
-
-
 class PostgresStore(PostgresReader, Store):
     """One writer of a store. May be used from any thread, by one at a time.
 
@@ -85,7 +67,8 @@ class PostgresStore(PostgresReader, Store):
         self._worker = worker
         self._archived = archived
         self._flushes = 0
-        self._attempts = Attempts()
+        # what the newest flushes had decided, for one whose commit is found to have happened
+        self._decided: dict[UUID, Changes] = {}
 
     @classmethod
     def open(
@@ -138,7 +121,7 @@ class PostgresStore(PostgresReader, Store):
             write(db, known, changes, at_s)
             if self._archived and (changes.counted or changes.summed):
                 db.execute(schema.PUT_SPOOLED, (self._worker, name))
-            self._attempts.remember(name, changes)
+            self._remember(name, changes)
             return changes
 
         changes: Changes = self.in_transaction(work, together=True)
@@ -234,9 +217,16 @@ class PostgresStore(PostgresReader, Store):
             raise
         return db
 
+    def _remember(self, name: UUID, changes: Changes) -> None:
+        """Keep what an attempt decided, in place of an earlier one of the same flush."""
+        self._decided.pop(name, None)
+        self._decided[name] = changes
+        while len(self._decided) > KEPT:
+            del self._decided[next(iter(self._decided))]
+
     def _committed(self, name: UUID) -> Changes:
         """Return what the attempt that the server committed had decided."""
-        changes = self._attempts.find(name)
+        changes = self._decided.get(name)
         if changes is None:
             raise StoreError(self.where, f"knows a flush {name} of another writer", "report it")
         return changes

@@ -9,9 +9,8 @@ from aggregator.counting.record_rows import record_row
 from aggregator.counting.records import Record
 from aggregator.counting.reporters import united
 from aggregator.counting.tally import add_pairs
-from aggregator.store.contract import CountedCell, PlanRow
+from aggregator.store.contract import CountedCell, PlanRow, Session
 from aggregator.store.forms import pack_pairs, unpack_pairs
-from aggregator.store.rows import AuditRow
 from aggregator.store.shared_reads import ADD_AUDIT
 from aggregator.store.sqlite import schema
 from aggregator.store.sqlite.flush import insert_plan
@@ -26,10 +25,10 @@ _PRESENCE = """INSERT INTO presence (stream, bucket, grp, cls, slots)
     ON CONFLICT (stream, bucket, grp, cls) DO UPDATE SET slots = slots + excluded.slots"""
 
 
-class SqliteSession(SqliteReader):
+class SqliteSession(SqliteReader, Session):
     """Reads as a reader does, and writes without being the service's writer."""
 
-    orders: Sequence[AuditRow] = ()
+    TABLES = _TABLES
 
     def prepare(self) -> None:
         """Look whether there is a store of our version that was not moved."""
@@ -61,10 +60,6 @@ class SqliteSession(SqliteReader):
         with self.reading() as db:
             db.executemany(statement, values)
 
-    def device_tables(self) -> list[str]:
-        """Return the tables that keep something of single devices, but `devices` and `records`."""
-        return [name for (name,) in self._rows(_TABLES)]
-
     def put_record(self, device: str, stream: int, record: Record) -> None:
         """Put a record in the place of the one that there is."""
         self._rows(schema.PUT_RECORD, record_row((device, stream), record))
@@ -82,7 +77,7 @@ class SqliteSession(SqliteReader):
         self.each(schema.ADD_DEVICE, [(device, at_s) for device in devices])
 
     def fold(self, device: str, cls: int, counted: Sequence[CountedCell]) -> None:
-        """Add what is kept apart of a device to the counts, and keep nothing apart."""
+        """Add what is kept apart of a device to the counts; see Session."""
         with self.reading() as db:
             for *key, who, blob in counted:
                 row = (who, blob)
@@ -91,8 +86,6 @@ class SqliteSession(SqliteReader):
                     row = (united((known, who)), pack_pairs(*summed))
                 db.execute(schema.PUT_PAIRS, (*key, *row))
             db.execute(_PRESENCE, (cls, device))
-            for table in ("held_counts", "held_presence"):
-                db.execute(f"DELETE FROM {table} WHERE device = ?", (device,))  # noqa: S608 (ours)
 
     def add_plan(self, row: PlanRow) -> None:
         """Keep a plan; raises FencedError for an epoch that is not above every stored one."""
