@@ -3,12 +3,15 @@
 from collections.abc import Iterator
 from decimal import Decimal
 from math import exp, tanh
-from typing import Protocol
+from typing import TYPE_CHECKING, Union
 
 from agent.claims.slots import KINDS, Kind, most_apart_s
 from agent.config.sections import AgentConfig, StreamTable
 from agent.meters.reading import GAS, SIGNED
 from edge_ldp.service.broker import LOOPBACK
+
+if TYPE_CHECKING:
+    from edge_ldp.protocol.invitation import InvitedStream
 
 LEAST_EPSILON, MOST_EPSILON = 0.1, 8
 LEAST_W = 500
@@ -25,19 +28,8 @@ DAY_S = 86_400
 MONTH_DAYS = 30
 
 
-class Ranged(Protocol):
-    """What has a range of values: a stream of a file, or of an invitation."""
-
-    @property
-    def quantity(self) -> str: ...  # noqa: D102 (fields)
-    @property
-    def low(self) -> int: ...  # noqa: D102
-    @property
-    def ceiling(self) -> int: ...  # noqa: D102
-    @property
-    def slot_seconds(self) -> int: ...  # noqa: D102
-    @property
-    def unit(self) -> str: ...  # noqa: D102
+Ranged = Union[StreamTable, "InvitedStream"]
+"""What has a range of values: a stream of a file, or of an invitation."""
 
 
 def doubts_of(config: AgentConfig) -> list[str]:

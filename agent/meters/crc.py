@@ -22,6 +22,14 @@ def crc16_arc(data: bytes) -> int:
     return crc16(data, ARC)
 
 
+def crc16_x25(data: bytes) -> int:
+    """Return the CRC-16/X-25 of `data` (reflected 0x1021, start and end inverted).
+
+    0x906E for b"123456789".
+    """
+    return crc16(data, _X25, 0xFFFF) ^ 0xFFFF
+
+
 def _entry(byte: int, polynomial: int) -> int:
     for _ in range(8):
         byte = byte >> 1 ^ polynomial if byte & 1 else byte >> 1
@@ -29,3 +37,4 @@ def _entry(byte: int, polynomial: int) -> int:
 
 
 ARC = crc16_table(0xA001)
+_X25 = crc16_table(0x8408)

@@ -17,17 +17,8 @@ class MeterFrame(Protocol):
         """How many bytes were received for it."""
 
 
+T = TypeVar("T")
 F = TypeVar("F", bound=MeterFrame)
-
-
-class MeterFramer(Protocol[F]):
-    """Cuts a byte stream into frames; any cut of the stream gives the same events."""
-
-    def feed(self, data: bytes) -> list[F | Discarded]:
-        """Take received bytes; return what they complete, oldest first."""
-
-    def silence(self) -> list[Discarded]:
-        """Drop a half frame after an inter-byte timeout."""
 
 
 class DamagedError(Exception):
@@ -57,13 +48,20 @@ class LineNoise:
         return [Discarded(size, "noise")] if size else []
 
 
-class HoldingFramer:
-    """What a framer keeps between two calls: at most `limit_bytes` of an open frame, and noise."""
+class Framer(ABC, Generic[T]):
+    """Cuts a byte stream into frames; any cut of the stream gives the same events.
+
+    Keeps at most `limit_bytes` of an open frame between two calls, and noise.
+    """
 
     def __init__(self, limit_bytes: int = LIMIT_BYTES) -> None:
         self._limit = limit_bytes
         self._held = b""
         self._noise = LineNoise(limit_bytes)
+
+    @abstractmethod
+    def feed(self, data: bytes) -> list[T | Discarded]:
+        """Take received bytes; return what they complete, oldest first."""
 
     def silence(self) -> list[Discarded]:
         """Drop a half frame: the line has been silent for longer than a frame pauses."""
@@ -94,7 +92,7 @@ class FramedMeter(ABC, Generic[F]):
     Of any meter, or only of `meter_id` (as `Telegram.meter_id` gives it).
     """
 
-    def __init__(self, framer: MeterFramer[F], meter_id: str | None) -> None:
+    def __init__(self, framer: Framer[F], meter_id: str | None) -> None:
         self._framer = framer
         self._meter_id = meter_id
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from agent.meters.framed_meter import HoldingFramer
+from agent.meters.framed_meter import Framer
 from agent.meters.reading import SIGNED, Discarded, Reading, Reason, Telegram
 from agent.meters.scale import rounded, shifted
 
@@ -53,7 +53,7 @@ def field(place: str | int, quantity: str, unit: str, scale: Decimal | int = 1) 
     )
 
 
-class LinesMeter(HoldingFramer):
+class LinesMeter(Framer[Telegram]):
     """Framer and parser of one sensor: bytes in, telegrams and what was discarded out."""
 
     def __init__(self, fields: Sequence[Field], *, limit_bytes: int = LIMIT_BYTES) -> None:

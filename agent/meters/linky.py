@@ -11,7 +11,7 @@ Standard: Enedis-NOI-CPT_54E (docs/adr/0013-meters.md). docs/faults.md, SER-01..
 import re
 from dataclasses import dataclass, field
 
-from agent.meters.framed_meter import DamagedError, FramedMeter, HoldingFramer, beside_ends
+from agent.meters.framed_meter import DamagedError, FramedMeter, Framer, beside_ends
 from agent.meters.reading import Discarded, Reading, Telegram
 from agent.meters.told_time import SUMMER_S, WINTER_S, seconds
 
@@ -51,11 +51,8 @@ class TicFrame:
         return len(self.body) + 2
 
 
-class TicFramer(HoldingFramer):
-    """Cuts a byte stream into frames; any cut of the stream gives the same events.
-
-    Holds an open frame from its STX on; CR and LF between frames are no noise.
-    """
+class TicFramer(Framer[TicFrame]):
+    """Holds an open frame from its STX on; CR and LF between frames are no noise."""
 
     def feed(self, data: bytes) -> list[TicFrame | Discarded]:
         """Take received bytes; return what they complete, oldest first."""

@@ -9,14 +9,13 @@ Source: docs/faults.md, SER-07, SER-30, SER-34.
 
 from collections import Counter
 
-from agent.meters.crc import crc16, crc16_table
+from agent.meters.crc import crc16_x25
 from agent.meters.reading import Discarded
 from agent.meters.words import foreign_text, misread_text
 
 KEPT_BYTES = 2048
 """An HDLC frame is never longer."""
 
-_X25 = crc16_table(0x8408)
 _FLAG, _FORMAT, _LENGTH = 0x7E, 0xA0, 0x07FF
 _LLC = b"\xe6\xe7\x00"
 _MOST_ADDRESS = 4
@@ -72,7 +71,7 @@ def _hdlc_bytes(held: bytes, at: int) -> int:
     end = _header_end(frame)
     header, told, inside = frame[:end], frame[end : end + 2], frame[end + 2 :]
     has_marks = inside.startswith(_LLC) and held[at + 1 + size :][:1] == b"~"
-    is_checked = crc16(header, _X25, 0xFFFF) ^ 0xFFFF == int.from_bytes(told, "little")
+    is_checked = crc16_x25(header) == int.from_bytes(told, "little")
     return size + 2 if end and (is_checked or has_marks) else 0
 
 

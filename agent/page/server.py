@@ -34,11 +34,11 @@ MOST_A_SECOND = 20
 NOTHING_HERE = said(404, "there is nothing here")
 
 
-class Page:
+class Page(Door):
     """Answers whoever may look, until cancelled."""
 
     def __init__(self, table: PageTable, household: Household) -> None:
-        self._door = Door("page", table)
+        super().__init__("page", table)
         self._household = household
         self._names = {name_asked(one) for one in (*LOOPBACK[:2], table.listen, *table.hosts)}
         self._names |= {"::1"}
@@ -47,11 +47,6 @@ class Page:
         self._proof: tuple[str, PageReply] | None = None
         self._proving = asyncio.Lock()
         self._second, self._answers = 0, 0
-
-    @property
-    def health(self) -> str:
-        """`ok`, or that nobody can be listened for."""
-        return self._door.health
 
     async def run(self) -> None:
         """Listen; where that cannot be, say why and try again."""
@@ -63,7 +58,7 @@ class Page:
 
         words = "what left this house is shown at http://{}, as [page] asks"
         try:
-            await self._door.stand_open(comer, words)
+            await self.stand_open(comer, words)
         finally:
             for writer in [*self._open.values()]:
                 writer.transport.abort()
@@ -73,11 +68,11 @@ class Page:
         task = asyncio.current_task()
         assert task is not None  # noqa: S101 (asyncio made one)
         peer = writer.get_extra_info("peername")
-        if peer is None or not self._door.admits(peer[0]):
+        if peer is None or not self.admits(peer[0]):
             writer.transport.abort()
             return
         if len(self._open) >= MOST_OPEN:
-            self._door.say(f"more than {MOST_OPEN} ask at once: the oldest goes")
+            self.say(f"more than {MOST_OPEN} ask at once: the oldest goes")
             next(iter(self._open.values())).transport.abort()
         self._open[task] = writer
         try:
@@ -108,12 +103,12 @@ class Page:
     async def reply(self, path: str) -> PageReply:
         """Return what is at a path."""
         if not self._may_answer():
-            self._door.say(f"asked more than {MOST_A_SECOND} times a second: not answered")
+            self.say(f"asked more than {MOST_A_SECOND} times a second: not answered")
             return said(429, "too many requests")
         try:
             return self._page() if path == "/" else await self._file(path)
         except AgentError as exc:
-            self._door.say(f"the state cannot be read: {exc}")
+            self.say(f"the state cannot be read: {exc}")
             return PageReply(503, HTML, message_html("Not to be told now", str(exc)).encode())
 
     async def _file(self, path: str) -> PageReply:

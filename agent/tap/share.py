@@ -14,17 +14,12 @@ MOST_BEHIND = 1 << 16
 """So many bytes a connection may not have taken yet: half a minute of the most talkative meters."""
 
 
-class Share:
+class Share(Door):
     """Listens for readers until cancelled; `offer` hands them what the meter sent."""
 
     def __init__(self, table: ShareTable) -> None:
-        self._door = Door("share", table)
+        super().__init__("share", table)
         self._readers: set[_Reader] = set()
-
-    @property
-    def health(self) -> str:
-        """`ok`, or that nobody can be listened for."""
-        return self._door.health
 
     def offer(self, data: bytes) -> None:
         """Hand bytes of the meter's line to every reader."""
@@ -35,17 +30,17 @@ class Share:
         """Listen; where that cannot be, say why and try again."""
         words = "raw readings go to who connects to {}, as [share] asks"
         try:
-            await self._door.stand_open(lambda: _Reader(self), words)
+            await self.stand_open(lambda: _Reader(self), words)
         finally:
             for reader in [*self._readers]:
                 reader.leave()
 
     def take(self, reader: "_Reader", address: str) -> bool:
         """Say whether a reader is let in."""
-        if not self._door.admits(address):
+        if not self.admits(address):
             return False
         if len(self._readers) >= MOST_READERS:
-            self._door.say(f"{MOST_READERS} readers are connected: no more are let in")
+            self.say(f"{MOST_READERS} readers are connected: no more are let in")
             return False
         self._readers.add(reader)
         return True

@@ -20,7 +20,7 @@ from agent.meters.framed_meter import (
     LIMIT_BYTES,
     DamagedError,
     FramedMeter,
-    HoldingFramer,
+    Framer,
     beside_ends,
     shown_text,
 )
@@ -76,11 +76,10 @@ class RawTelegram:
         return len(self.body) + len(self.tail) + 1
 
 
-class P1Framer(HoldingFramer):
-    """Cuts a byte stream into frames; any cut of the stream gives the same events.
+class P1Framer(Framer[RawTelegram]):
+    """Holds an open frame from its "/" on; CR and LF between frames are no noise.
 
-    Holds an open frame from its "/" on; returns at most two events for a received byte. CR and LF
-    between frames are no noise.
+    Returns at most two events for a received byte.
     """
 
     def feed(self, data: bytes) -> list[RawTelegram | Discarded]:

@@ -9,15 +9,14 @@ Standard: BSI TR-03109-1, LMN part B (docs/adr/0013-meters.md). docs/faults.md, 
 
 from dataclasses import dataclass, field
 
-from agent.meters.crc import crc16, crc16_table
-from agent.meters.framed_meter import LIMIT_BYTES, HoldingFramer
+from agent.meters.crc import crc16_x25
+from agent.meters.framed_meter import LIMIT_BYTES, Framer
 from agent.meters.reading import Discarded
 
 _ESCAPE = b"\x1b" * 4
 _START = _ESCAPE + b"\x01" * 4
 _END = 0x1A
 _WORD, _MARK = 4, 8  # an escape sequence: one word to announce it, one to say what it means
-_X25 = crc16_table(0x8408)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,19 +38,8 @@ class SmlFrame:
         return body.replace(_ESCAPE + _ESCAPE, _ESCAPE) if _ESCAPE in body else body
 
 
-def crc16_x25(data: bytes) -> int:
-    """Return the CRC-16/X-25 of `data` (reflected 0x1021, start and end inverted).
-
-    0x906E for b"123456789".
-    """
-    return crc16(data, _X25, 0xFFFF) ^ 0xFFFF
-
-
-class SmlFramer(HoldingFramer):
-    """Cuts a byte stream into frames; any cut of the stream gives the same events.
-
-    Holds an open frame, or what may become a start sequence.
-    """
+class SmlFramer(Framer[SmlFrame]):
+    """Holds an open frame, or what may become a start sequence."""
 
     def __init__(self, limit_bytes: int = LIMIT_BYTES) -> None:
         super().__init__(limit_bytes)

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from agent.commands.commissioning import telegram_text
+from agent.meters.crc import crc16_x25
 from agent.meters.framed_meter import DamagedError
 from agent.meters.obis.sml import SmlMeter, parse_sml
-from agent.meters.obis.sml_transport import SmlFrame, SmlFramer, crc16_x25
+from agent.meters.obis.sml_transport import SmlFrame, SmlFramer
 from agent.meters.obis.status_word import direction
 from agent.meters.reading import Discarded, Telegram
 from firmware_stubs.meters.sml import crc as crc_of_the_simulator
