@@ -10,18 +10,13 @@ DAY_SECONDS = 86_400
 BURST = 2  # slots above one per slot length of monotonic time, for a late start and jitter
 
 
-def claims_allowed(elapsed_s: float, slot_seconds: int) -> int:
-    """Return how many slots a process may have decided about after so much monotonic time.
-
-    One per slot length, whether or not they report: a clock that runs away cannot make the device
-    spend faster than time.
-    """
-    return BURST + int(elapsed_s // slot_seconds)
-
-
 @dataclass(slots=True)
 class SlotCount:
-    """The slots decided about since `started_s` (monotonic), when the clock was in `first_slot`."""
+    """The slots decided about since `started_s` (monotonic), when the clock was in `first_slot`.
+
+    One per slot length of monotonic time, whether or not they report: a clock that runs away cannot
+    make the device spend faster than time.
+    """
 
     slot_seconds: int
     first_slot: int
@@ -41,7 +36,7 @@ class SlotCount:
         return newest - max_age_days * DAY_SECONDS // self.slot_seconds
 
     def _allowed(self, now_s: float) -> int:
-        return claims_allowed(now_s - self.started_s, self.slot_seconds)
+        return BURST + int((now_s - self.started_s) // self.slot_seconds)
 
 
 @dataclass(slots=True)

@@ -41,7 +41,6 @@ from agent.state.journal import Journal
 from agent.state.place import doubt_of_place
 from edge_ldp.device.errors import WireError
 from edge_ldp.device.frame import decode
-from edge_ldp.protocol.ledger import Window
 from edge_ldp.protocol.plan import parse_plan
 from edge_ldp.protocol.released import FIRST_SUMS_KEY
 from edge_ldp.protocol.signing import plan_bytes
@@ -280,11 +279,12 @@ def _facts(config: AgentConfig) -> dict[str, object]:
 def _reports(config: AgentConfig) -> dict[str, object]:
     """Return what reports cost, and how slots and time are counted for them."""
     window, per_report = config.window, config.ratio.epsilon
+    a_day = window.reports_in(1) * DAY_SECONDS / config.slot_seconds
     return {
         "epsilon_per_report": round(per_report, 6),
         "reports_per_window": f"{window.reports} in any {counted(window.slots, 'slot')}",
         "epsilon_per_window": round(per_report * window.reports, 6),
-        "epsilon_per_day": round(per_report * _reports_per_day(window, config.slot_seconds), 3),
+        "epsilon_per_day": round(per_report * a_day, 3),
         **_rules(config),
     }
 
@@ -360,7 +360,3 @@ def _of_each(facts: dict[str, dict[str, str]]) -> dict[str, str]:
 
 def _state_of(config: AgentConfig) -> Path:
     return Path(config.device.state)
-
-
-def _reports_per_day(window: Window, slot_seconds: int) -> float:
-    return window.reports_in(1) * DAY_SECONDS / slot_seconds

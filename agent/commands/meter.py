@@ -55,7 +55,8 @@ def add_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
     text = "what lets us in, as --set 'access.token_file = \"FILE\"'"
     sub.add_argument("--set", action="append", default=[], metavar="LINE", help=text)
     sub = _command(commands, "record", record)
-    _add_meter(sub)
+    sub.add_argument("--port", required=True, help=PORT_HELP)
+    _add_line(sub)
     sub.add_argument("--seconds", type=_seconds, help="stop after (default: when interrupted)")
     sub.add_argument(STORES, action="store_true", dest="understood", help="without it: refused")
     sub.add_argument("file", type=Path, help="a new file; only you will be able to read it")
@@ -296,11 +297,6 @@ def _command(
     sub.add_argument("--json", action="store_true", help="for machines")
     sub.set_defaults(command=command)
     return sub
-
-
-def _add_meter(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("--port", required=True, help=PORT_HELP)
-    _add_line(sub)
 
 
 def _add_line(sub: argparse.ArgumentParser) -> None:

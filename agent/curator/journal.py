@@ -86,17 +86,6 @@ class CuratorJournal:
         `begun`: numberings that begin with it, as in `Journal.commit`. After an error that passes
         nothing happened: a later commit takes the place of what was sealed.
         """
-        self._store(rows, values, batches, begun)
-        if self._must_scrub:
-            self.scrub()
-
-    def _store(
-        self,
-        rows: Sequence[SeriesRow],
-        values: Sequence[ReleasedValue] = (),
-        batches: Sequence[Batch] = (),
-        begun: Sequence[BatchSeries] = (),
-    ) -> None:
         last = {row.stream: row for row in rows}  # an ended series goes before its successor
         secrets = {s: row for s, row in (self._secrets | last).items() if row.secret}
         self._must_scrub |= bool(self._secrets) != bool(secrets)  # also what an error leaves sealed
@@ -104,6 +93,8 @@ class CuratorJournal:
             self._running.write(_record(self._standing(), [*rows, *secrets.values()], values))
         self._apply(rows, values, batches, begun)
         self._secrets = secrets
+        if self._must_scrub:
+            self.scrub()
 
     def _apply(
         self,
@@ -220,7 +211,8 @@ class CuratorJournal:
                 except MessageError:
                     continue
                 rows.append(replace(row, state=public_state(state), secret=state.to_json()))
-        self._store(rows)
+        self.commit_series(rows)
+        self._must_scrub = True
         with self._journal.transaction() as db:
             db.execute("UPDATE curator_keys SET key = zeroblob(length(key))")
             db.execute("DELETE FROM curator_keys")

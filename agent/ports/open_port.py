@@ -5,7 +5,6 @@ Telnet. Source: docs/design.md, The device; docs/faults.md, SER-08, SER-09, SER-
 """
 
 import asyncio
-from collections.abc import AsyncIterator
 
 from agent.meters.port_names import address_of, is_device, source_of
 from agent.meters.section import AccessTable, MeterTable
@@ -70,12 +69,6 @@ async def open_port(  # noqa: PLR0913 (what a line is made of)
     line = (baud, data_bits, parity)
     silence_s = silence_s or ports.NETWORK_SILENCE_S
     return await open_network(path, address, line, silence_s=silence_s, quiet_s=quiet_s)
-
-
-async def chunks(port: ports.Port) -> AsyncIterator[bytes | None]:
-    """Yield received bytes, and None for silence, until PortError says that the port is gone."""
-    while True:
-        yield await port.read()
 
 
 def retry_s(path: str, failures: int) -> float:

@@ -133,11 +133,6 @@ class TapedAsker:
         return events
 
 
-def taped(meter: Meter | Asker, tape: Tape) -> Meter | Asker:
-    """Return a meter that does the same, and has all that passes written down."""
-    return TapedAsker(meter, tape) if isinstance(meter, Asker) else TapedMeter(meter, tape)
-
-
 async def record(
     table: MeterTable, path: Path, seconds: float | None, counts: Counter[str]
 ) -> None:
@@ -148,7 +143,7 @@ async def record(
     meter = make_meter(table)
     opened = await open_meter(table)
     with closing(opened) as port, Tape(path, table) as tape:
-        meter = taped(meter, tape)
+        meter = TapedAsker(meter, tape) if isinstance(meter, Asker) else TapedMeter(meter, tape)
         until_s = math.inf if seconds is None else asyncio.get_running_loop().time() + seconds
         while asyncio.get_running_loop().time() < until_s and not tape.is_full:
             for event in (await hear(port, meter))[1]:

@@ -24,7 +24,7 @@ from agent.meters.section import MeterTable
 from agent.meters.unread import Unread
 from agent.meters.words import withheld_text
 from agent.ports.meters import ANSWERING_S, ask, is_answer, make_meter
-from agent.ports.open_port import chunks, open_meter, retry_s
+from agent.ports.open_port import open_meter, retry_s
 from agent.ports.port import PASSING, QUIET_S, Port
 from agent.running.memory import give_back
 from edge_ldp.service.clock import Clock
@@ -187,14 +187,15 @@ class Feed:
 
     async def _read(self, port: Port, meter: Meter | Asker) -> None:
         """Read, or ask, for ever; no name here holds what was read while the next is waited for."""
-        if isinstance(meter, Asker):
-            while True:
+        while True:
+            if isinstance(meter, Asker):
                 data, events = await ask(port, meter)
                 self.hear_answer(meter, data, events)
                 del data, events
-        async for data in chunks(port):
-            self.receive(meter, data)
-            del data
+            else:
+                data = await port.read()
+                self.receive(meter, data)
+                del data
 
     def hear_answer(
         self, meter: Asker, data: bytes | None, events: Sequence[Telegram | Discarded]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent.claims.limits import DAY_SECONDS, BatchPace, SlotCount, claims_allowed
+from agent.claims.limits import DAY_SECONDS, BatchPace, SlotCount
 
 SLOT_S = 900
 FIRST = 2_000_000
@@ -23,7 +23,8 @@ FIRST = 2_000_000
 def test_claims_are_allowed_at_one_for_each_slot_of_monotonic_time_AGT_10(
     elapsed_s: float, allowed: int
 ) -> None:
-    assert claims_allowed(elapsed_s, 900) == allowed
+    count = SlotCount(SLOT_S, FIRST, 5000.0)
+    assert count.oldest(1 << 40, 5000.0 + elapsed_s, 0) == FIRST + allowed
 
 
 def test_slots_are_taken_no_faster_than_time_and_a_refused_one_is_not_counted() -> None:

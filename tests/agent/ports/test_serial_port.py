@@ -14,7 +14,7 @@ import pytest
 import serial
 
 from agent.errors import AgentError, PortError
-from agent.ports.open_port import chunks, open_port
+from agent.ports.open_port import open_port
 from agent.ports.port import GONE, Parity, Port
 from agent.ports.serial_port import SerialPort, explain
 from firmware_stubs.meters import PtyPort
@@ -32,10 +32,8 @@ async def port(pty: PtyPort) -> AsyncIterator[Port]:
 
 async def collect(port: Port, size: int) -> bytes:
     found = b""
-    async for chunk in chunks(port):
-        found += chunk or b""
-        if len(found) >= size:
-            break
+    while len(found) < size:
+        found += await port.read() or b""
     return found
 
 
