@@ -81,14 +81,14 @@ examples:
     edge-ldp simulate meter --link /tmp/meter --data uci --start 2026-01-05T00:00:00Z --rate 900
   Modbus TCP, for an agent's port = "socket://127.0.0.1:5020" and framing = "tcp":
     edge-ldp simulate meter --listen 5020 --protocol modbus --framing tcp --data constant:378
-
---data constant:W | uci[:0|1] | swiss[:HOME] | FILE.npz:NAME   (W; negative is export)
---fault noise | flip | cut | double | stuck | speed   (the line)
-        clock:S (off by S seconds) | rollover:WH | reset:EPOCH   (the meter)
   a HomeWizard P1, for an agent's port = "http://127.0.0.1:8080/api/v1/telegram":
     edge-ldp simulate meter --product homewizard-v1 --listen 8080 --data constant:378 --step 1
   a Tasmota head, for an agent's port = "mqtt://127.0.0.1/tele/meter/SENSOR":
     edge-ldp simulate meter --product tasmota-sml --broker 1883 --data constant:378 --step 10
+
+--data constant:W | uci[:0|1] | swiss[:HOME] | FILE.npz:NAME   (W; negative is export)
+--fault noise | flip | cut | double | stuck | speed   (the line)
+        clock:S (off by S seconds) | rollover:WH | reset:EPOCH   (the meter)
 
 SIGUSR1 presses the button of homewizard-v2.
 A simulated clock shows --origin at the real time --started and runs --rate times as fast; processes
@@ -170,12 +170,15 @@ def _load(name: str, which: str) -> list[int]:
 
 def _times(args: argparse.Namespace) -> tuple[int, Clock]:
     """Return the series' start and the clock: the system's unless anything else is asked for."""
-    now = time.time()
-    start_s = int(now) // args.step * args.step if args.start is None else args.start
-    if args.start is None and args.origin is None and args.rate == 1:
-        return start_s, SYSTEM_CLOCK
-    origin_s = start_s if args.origin is None else args.origin
-    return start_s, Clock(origin_s, now if args.started is None else args.started, args.rate)
+    now, start_s, origin_s = time.time(), args.start, args.origin
+    clock = SYSTEM_CLOCK
+    if start_s is not None or origin_s is not None or args.rate != 1:
+        if origin_s is None:
+            origin_s = int(now) // args.step * args.step if start_s is None else start_s
+        clock = Clock(origin_s, now if args.started is None else args.started, args.rate)
+    if start_s is None:
+        start_s = int(clock.now()) // args.step * args.step  # by the clock that it is dated in
+    return start_s, clock
 
 
 async def _run(whole: Coroutine[Any, Any, None]) -> None:

@@ -117,6 +117,25 @@ def test_a_reader_gets_the_whole_series_and_the_clock_to_share(tmp_path: Path) -
     assert printed.endswith("rate = 90000.0\n")
 
 
+@pytest.mark.integration
+@pytest.mark.parametrize("hours", [-30, 30])
+def test_a_meter_that_shares_anothers_clock_begins_by_that_clock(
+    tmp_path: Path, hours: int
+) -> None:
+    link, origin_s = tmp_path / "meter", int(time.time()) + hours * 3600
+    clock = ["--origin", str(origin_s), "--started", str(time.time()), "--rate", "900"]
+    options = ["--data", "constant:400", "--step", "900", "--count", "1", "--wait"]
+    command = [sys.executable, "-c", LINGERING, "--link", str(link), *options, *clock]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as meter:
+        wait_until(link.is_symlink)
+        seen: list[str] = []
+        table = MeterTable(port=str(link))
+        asyncio.run(read_meter(table, as_json=True, out=seen.append, err=lambda _: None))
+        assert meter.wait(300) == 0
+    (told,) = seen
+    assert 0 <= json.loads(told)["time_s"] - origin_s // 900 * 900 < 24 * 3600
+
+
 @pytest.mark.parametrize(
     "options",
     [
