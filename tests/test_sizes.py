@@ -17,7 +17,6 @@ STANDING = {  # crumbs that stay, and why (docs/adr/0025-rooms.md)
     "edge_ldp/oracles/parse.py": "its importer is an __init__, which holds no code",
     "edge_ldp/protocol/public_key.py": "curve arithmetic, for itself",
     "firmware_stubs/main.py": "started by its name, as every command",
-    "agent/page/of_sums.py": "memory: who has sums",
     "firmware_stubs/meters/lines.py": "each protocol has a file",
 }
 

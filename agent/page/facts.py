@@ -49,12 +49,16 @@ class PlanFile(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PageFacts:
-    """All that the page shows; texts are in plain words, times in seconds since 1970."""
+    """All that the page shows; texts are in plain words, times in seconds since 1970.
+
+    `silent`: until when nothing is reported, and why; None: reports are made.
+    """
 
     device: str
     fleet: str
     now_s: int
     health: str
+    silent: str | None
     since_s: int | None
     spans: tuple[Counts, ...]
     days: tuple[Counts, ...]

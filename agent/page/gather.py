@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from math import fsum
 
+from agent.claims.silence import Silence
 from agent.commands.explain import NEVER, RECEIPT_S, KeptReport, report_facts
 from agent.commands.gone import earlier_text
 from agent.commands.habits import NOT_MEASURED, habits_facts
@@ -75,16 +76,19 @@ class Household:
         since = min((one.begun for one in accounts), default=None)
         habits = habits_facts(config)
         since_s = None if since is None else since * config.slot_seconds
+        silence = silence_of(journal, config, self._device.core.moment)
+        standing = dict(self._standing(now_s, silence))
         return PageFacts(
             device=config.device.id,
             fleet=config.device.fleet,
             now_s=now_s,
             health=self._vitals()[0],
+            silent=None if silence is None else standing["reporting"],
             since_s=since_s,
             spans=(*spans_of(told, now_s, window_s, f"this window ({span(window_s)})"), ever),
             days=days_of(told, now_s),
             newest=tuple(self._newest(told)),
-            standing=tuple(self._standing(now_s)),
+            standing=tuple(standing.items()),
             warnings=tuple(self._warnings()),
             habits=tuple(habits),
             so_far=_so_far(since_s, now_s) + ("" if habits else f" {NOT_MEASURED}"),
@@ -163,11 +167,10 @@ class Household:
                 alone += f", give or take {facts['give_or_take']:,}"
             yield f"{when}: code {item.code}; {alone}; {became}"
 
-    def _standing(self, now_s: int) -> Iterator[tuple[str, str]]:
+    def _standing(self, now_s: int, silence: Silence | None) -> Iterator[tuple[str, str]]:
         """Yield how meter, link and reporting stand, in words."""
         config, journal = self._config, self._device.core.journal
         (health, ages), window = self._vitals(), config.window
-        silence = silence_of(journal, config, self._device.core.moment)
         facts = view(
             journal.ledger(), window, config.ratio, config.slot_seconds, now_s, silence=silence
         )
@@ -194,7 +197,7 @@ class Household:
         if config.sharing:
             from agent.page.of_sums import running_periods  # noqa: PLC0415 (memory: who has sums)
 
-            yield from running_periods(config, now_s)
+            yield from running_periods(config, now_s, is_silent=silence is not None)
         if (month := self._month()) is not None:
             yield f"your group, {month.group}", _month_text(month, span(config.slot_seconds))
 

@@ -99,6 +99,8 @@ def _top(facts: PageFacts) -> Iterator[str]:
     if facts.health == OK:
         yield f"<p>{'Apart from that, all' if facts.warnings else 'All'} is well.</p>"
     yield f'<p class="lead">{_lead(today, facts.spans[-1])}</p>'
+    if facts.silent is not None:
+        yield f"<p>The agent is {_text(facts.silent)}.</p>"
 
 
 def _lead(today: Counts, ever: Counts) -> str:

@@ -18,7 +18,7 @@ from edge_ldp.certify.verdict import judge_file
 from edge_ldp.device.sums_frame import SumsFrame, encode_sums
 from edge_ldp.protocol.group_month import GroupMean
 from edge_ldp.protocol.messages import parse_receipt
-from tests.agent.page.at_home import WELL, at_home
+from tests.agent.page.at_home import WELL, PageBench, at_home
 from tests.agent.samples import T0, make_plan
 from tests.agent.state.device_bench import receipt
 from tests.agent.summed import BOTH
@@ -177,6 +177,21 @@ async def test_the_owner_can_prove_plan_and_sums_elsewhere(tmp_path: Path) -> No
         "//",
     ):
         assert (await shown.reply(path)).status == 404
+
+
+def test_a_silent_home_is_told_until_when_and_that_no_sum_runs(tmp_path: Path) -> None:
+    bench = PageBench(tmp_path / "s.db", stream=BOTH, window=(8, 97))
+    bench.live(1)
+    facts, said = bench.household.facts(), page_html(bench.household.facts())
+    assert facts.silent is not None
+    assert f"<p>The agent is {facts.silent}.</p>" in said.partition("<h2>")[0]
+    assert facts.silent.startswith("silent until ")
+    summed = dict(facts.standing)["sums of power"]
+    assert summed.endswith(" is added up once the silence ends; nothing of it left")
+    assert "sums every 1 day, noise b" in said
+    past = at_home(tmp_path / "past.db").household.facts()
+    assert past.silent is None
+    assert "The agent is" not in page_html(past)
 
 
 def test_released_sums_are_counted_by_their_period(tmp_path: Path) -> None:
