@@ -287,6 +287,7 @@ def test_what_the_server_writes_is_the_commands_too(browser: Browser, tmp_path: 
         many = len(theta["theta"][-1]["forecast"])
         assert many > 1
         assert round(expected.evaluate(LINES)) == many
+        _keeps_its_units_on_a_phone(page)
         page.goto("/privacy")
         (stream,) = dossier["streams"]
         epsilon, plan = stream["epsilon"], stream["plan"]
@@ -354,6 +355,16 @@ def _shows_each_device(page: Page, told: Any, accounts: Any, listed: Any) -> Non
         assert evidence in shown[one["device"]]["up"]
     marked = {name for name, cells in shown.items() if "marked in" in cells["up"]}
     assert marked == {one["device"] for one in told["marked"]}
+
+
+def _keeps_its_units_on_a_phone(page: Page) -> None:
+    """There each cell says what stands at the head of its column, the unit too."""
+    heads = page.locator("#plan-table thead th").all_inner_texts()
+    page.set_viewport_size({"width": 390, "height": 844})
+    cells = page.locator("#plan-table tbody tr:first-child td")
+    labels = cells.evaluate_all("all => all.map(one => getComputedStyle(one, '::before').content)")
+    assert labels == [f'"{head}: "' for head in heads[1:]]
+    page.set_viewport_size({"width": 1280, "height": 720})
 
 
 def _has_what_is_up_in_sight(page: Page) -> None:
@@ -802,6 +813,8 @@ def test_an_empty_store_then_one_report_then_no_store_then_another(
         assert "No plan was issued yet" in page.locator("#history").inner_text()
         page.goto("/")
         expect(page.locator("#link")).to_contain_text("live", timeout=PATIENCE_MS)
+        expect(page.locator("#profile-said")).to_contain_text("No ", timeout=PATIENCE_MS)
+        expect(page.locator("#profile")).to_have_css("min-height", "0px")  # and no blank below it
         add_reports(fleet, add_plans(fleet, 1), {"alone": 1}, 1, slots=2)  # a survey and a report
         # live: nobody loads the page again
         expect(page.locator('[data-figure="power.counted"]')).to_have_text("2", timeout=PATIENCE_MS)
