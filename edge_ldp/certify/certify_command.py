@@ -1,8 +1,8 @@
 """`edge-ldp certify`: a proof, printed, saved or checked again.
 
 Proves, from integers, that no report tells more than the ε asked for, and no window of a home's
-sums. Exit codes: 0 every claim
-holds; 1 a claim fails; 2 wrong usage, or a file that cannot be read.
+sums. Exit codes: 0 every claim holds; 1 a claim fails; 2 wrong usage, or a file that cannot be
+read.
 """
 
 import argparse
@@ -18,12 +18,25 @@ from edge_ldp.certify.sums import OPTIONS, SUBJECT, certify_sums_of
 from edge_ldp.certify.text import verdict_text, verdict_view
 from edge_ldp.certify.verdict import Verdict, certify, judge_file, judge_plan
 from edge_ldp.device.errors import EdgeLdpError, ParameterError
-from edge_ldp.protocol.strict_json import MAX_BYTES
+from edge_ldp.protocol.strict_json import MAX_BYTES, MessageError
 from edge_ldp.ratio import exact_epsilon
 
 EXIT_FAILS = 1
 EXIT_USAGE = 2
 _OPTIONS = ("size", "low", "high", "bits", "top", "fanout")
+_OF_SUMS = {  # what OPTIONS of sums are
+    "span": "range of a value, ceiling − low, in its unit",
+    "scale": "b of the noise, in the same unit",
+    "window": "slots",
+    "days": "of a period",
+    "cells": "parts of a day, a sum each",
+    "block": "neighbouring parts that share one noise; 1: none do",
+    "offset": "seconds past midnight UTC that a period begins",
+    "slot_seconds": "length of a slot of the stream",
+    "parts": "slots of the window in one of the stream",
+    "reports": "that leave in a window besides",
+    "report_epsilon": "ε of each of them",
+}
 
 
 def main(argv: Sequence[str]) -> int:
@@ -44,6 +57,8 @@ def main(argv: Sequence[str]) -> int:
         verdict = _verdict(args, given, sums)
         if args.save is not None and verdict.certificate is not None and verdict.holds:
             args.save.write_bytes(verdict.certificate.to_json())
+    except MessageError as exc:
+        return _fail(f"{args.plan or args.check}: {exc}")
     except EdgeLdpError as exc:
         return _fail(str(exc))
     except OSError as exc:
@@ -115,7 +130,7 @@ def _parser() -> argparse.ArgumentParser:
         of_sums.add_argument(
             f"--{name.replace('_', '-')}",
             type=str if isinstance(default, str) else int,
-            help="to be given" if default is None else f"{default} unless given",
+            help=_OF_SUMS[name] + ("" if default is None else f" ({default})"),
         )
     parser.add_argument("--json", action="store_true", help="for machines")
     parser.add_argument("--save", type=Path, metavar="FILE", help="write the certificate")

@@ -96,7 +96,9 @@ def _title(subject: Mapping[str, Any]) -> str:
     if "mechanism" not in subject:
         return "plan: stream and survey reports"
     if subject["mechanism"] == SUBJECT:
-        return f"{SUBJECT}: every {subject['days']} days {subject['cells']} sums of a home"
+        days, sums = subject["days"], subject["cells"]
+        how_many = f"{sums} sum{'' if sums == 1 else 's'} of a home"
+        return f"{SUBJECT}: {how_many} every {'day' if days == 1 else f'{days} days'}"
     values = f"{subject['low']}..{subject['high']}" if "low" in subject else ""
     return f"{subject['mechanism']}, " + (
         f"values {values}" if values else f"{subject['size']:,} categories"

@@ -362,3 +362,32 @@ def test_the_output_in_the_documentation_is_the_real_one(capsys: Shown) -> None:
     assert shown.endswith(last)
     assert first.count("\n") > 10
     assert last
+
+
+def test_what_is_wrong_with_a_file_names_the_file(tmp_path: Path, capsys: Shown) -> None:
+    file = tmp_path / "odd.json"
+    file.write_text('{"v": 1}')
+    for option, why in (("--plan", "fleet: missing"), ("--check", "fleet: missing")):
+        assert main([option, str(file)]) == EXIT_USAGE
+        assert capsys.readouterr().err == f"edge-ldp certify: {file}: {why}\n"
+
+
+def test_the_help_says_what_each_integer_of_sums_is(capsys: Shown) -> None:
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    told = " ".join(capsys.readouterr().out.split())
+    assert "--span SPAN range of a value, ceiling − low, in its unit" in told
+    assert "--window WINDOW slots (97)" in told
+    assert "unless given --" not in told.partition("of period-sums")[2]
+
+
+@pytest.mark.parametrize(
+    ("layout", "title"),
+    [
+        (["--days", "1"], "period-sums: 1 sum of a home every day\n"),
+        (["--cells", "24"], "period-sums: 24 sums of a home every 7 days\n"),
+    ],
+)
+def test_one_is_not_told_as_many(layout: list[str], title: str, capsys: Shown) -> None:
+    main(["period-sums", "--span", "9000", "--scale", "900000", "--epsilon", "8", *layout])
+    assert capsys.readouterr().out.startswith(title)
