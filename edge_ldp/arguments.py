@@ -7,11 +7,13 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from decimal import Decimal
+from itertools import pairwise
 from typing import Any, NoReturn, TypeVar
 
 T = TypeVar("T")
 MAX_PORT = 65_535
 _COLUMNS = 78  # of a help text that no terminal shows: argparse's own number
+_LACKS = re.compile(r"argument (?P<option>--[a-z-]+): expected one argument")
 _CHOICE = re.compile(r"invalid choice: '(?P<word>[^']*)' \(choose from (?P<known>.*)\)")
 
 
@@ -46,7 +48,16 @@ class Parser(argparse.ArgumentParser):
         near = ""
         if found := _CHOICE.search(message):
             near = meant(found["word"], found["known"].replace("'", "").split(", "))
+        if found := _LACKS.fullmatch(message):
+            near = self._meant_value(found["option"])
         super().error(message + (near or self._meant_option()))
+
+    def _meant_value(self, option: str) -> str:
+        """Return how a value below 0, which was taken for an option, is written."""
+        for word, after in pairwise(self._given):
+            if word == option and re.match(r"-[.\d]", after):
+                return f"; did you mean {option}={after}?"
+        return ""
 
     def _meant_option(self) -> str:
         """Return "; did you mean --X?" for the first option that is given and is none."""

@@ -15,7 +15,10 @@ from edge_ldp.protocol.released import FIRST_SUMS_KEY
 from edge_ldp.ratio import exact_epsilon
 
 _KEYS = {"slot_seconds": "slot_seconds", "block": "sums.block_hours", "epsilon": "sums.share"}
-_ENOUGH = "a share that makes ε above 2**-16 and at most 32 in any window"
+_ENOUGH = (
+    "a share that makes ε above 2**-16 and at most 32 in any window: a share of [policy] epsilon × "
+    "[policy.window] reports"
+)
 LEAST_BLOCK_SLOT_S = 300  # shorter slots in blocks would take minutes to count
 
 

@@ -134,7 +134,7 @@ class Commands:
 
     def below(self, name: str, told: str) -> "Commands":
         """Add a word that further commands are below."""
-        return Commands(self._parsers.add_parser(name, help=told))
+        return Commands(self._parsers.add_parser(name, help=told, description=told))
 
     def question(
         self,

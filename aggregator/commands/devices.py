@@ -234,7 +234,7 @@ def _form(args: argparse.Namespace) -> str:
 
 def add(commands: Commands) -> None:
     """Add the commands' options."""
-    below = commands.below("devices", __doc__.partition(": ")[2])
+    below = commands.below("devices", f"Say {__doc__.partition(': ')[2]}")
     named, several = option("device", help="its name"), option("device", nargs="+", help="its name")
     to_group = option("--to", required=True, metavar="GROUP", help='its name; "" for none')
     for command, *more in (

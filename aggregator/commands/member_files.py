@@ -76,7 +76,8 @@ def _check_keys(keys: Sequence[str], where: str) -> None:
     if "device" not in keys or not known:
         found = ",".join(str(key)[:20] for key in keys[:9])
         expected = f"device, and of {', '.join(COLUMNS[1:])} what is wanted"
-        raise MemberError(where, f"columns {found!r}", f"expected {expected}")
+        apart = ", with commas between them" if len(keys) == 1 else ""  # a spreadsheet's semicolons
+        raise MemberError(where, f"columns {found!r}", f"expected {expected}{apart}")
 
 
 def _wish(row: Mapping[str, Any], where: str) -> Wish:

@@ -250,7 +250,9 @@ _share = taken_as("a share such as 1/16", Fraction)
 
 def add(commands: Commands) -> None:
     """Add the commands' options."""
-    below = commands.below("plan", "the plan of a stream: show, propose, publish, hold")
+    below = commands.below(
+        "plan", "Show or order the plan of a stream: show, propose, publish, repair, hold, release."
+    )
     below.question(show, StandingPlan, STREAM, ZONE)
     below.question(propose, ProposedPlan, STREAM, ZONE)
     ordered = (

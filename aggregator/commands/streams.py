@@ -40,7 +40,7 @@ def _changed(stream: StreamTable, *, retired: bool, changed: bool) -> Shown:
 
 def add(commands: Commands) -> None:
     """Add the commands' options."""
-    below = commands.below("streams", "which streams count: list, retire, reinstate")
+    below = commands.below("streams", "Say which streams count: list, retire, reinstate.")
     below.question(list_, lists.StreamsAnswer, ZONE)
     for order in (retire, reinstate):
         below.order(order, lists.RetiredStream, option("stream", help="its name"))

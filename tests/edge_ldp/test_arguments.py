@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from edge_ldp.arguments import epsilon_given, port_number, whole_number
+from edge_ldp.arguments import Parser, epsilon_given, port_number, whole_number
 
 
 @pytest.mark.parametrize(
@@ -41,3 +41,19 @@ def test_another_is_refused_with_what_is_expected(
         read(text)
     assert str(refused.value).startswith(f"expected {form}")
     assert str(refused.value).endswith(f", not {text!r}")
+
+
+def test_a_value_below_0_that_is_taken_for_an_option_is_said_how_to_write(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    parser = Parser(prog="told")
+    parser.add_argument("--range")
+    for given, told in (
+        (["--range", "-500:0"], "expected one argument; did you mean --range=-500:0?\n"),
+        (["--range", "--rnge"], "expected one argument; did you mean --range?\n"),
+        (["--range"], "expected one argument\n"),
+    ):
+        with pytest.raises(SystemExit):
+            parser.parse_args(given)
+        assert capsys.readouterr().err.endswith(told)
+    assert parser.parse_args(["--range=-500:0"]).range == "-500:0"

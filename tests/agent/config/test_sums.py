@@ -194,3 +194,11 @@ def test_nothing_of_sums_is_loaded_where_no_stream_has_any() -> None:
     )
     done = run_told([sys.executable, "-c", script], check=True)
     assert done.stdout == "[]\n"
+
+
+def test_a_share_of_too_much_says_of_what_it_is_one() -> None:
+    """`--reports 97` beside an invitation's share makes it: nothing is wrong with the share."""
+    with pytest.raises(
+        ConfigError, match=r"sums\.share: .* \[policy\] epsilon × \[policy\.window]"
+    ):
+        sum_terms(parsed(BOTH, window=(97, 97)))

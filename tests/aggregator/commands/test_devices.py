@@ -1,5 +1,6 @@
 """`edge-ldp aggregator devices` and `completeness`, as an operator uses them, on either store."""
 
+import re
 import sqlite3
 import time
 from contextlib import closing
@@ -8,6 +9,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from aggregator.main import main
 from aggregator.store.contract import Store
 from aggregator.store.opening import open_session
 from aggregator.store.rows import BeatRow, BeatTimes
@@ -222,6 +224,8 @@ def test_what_cannot_be_is_said_and_changes_nothing(desk: Operator, tmp_path: Pa
         "devices", "import", str(bad), code=2
     )
     assert "readable file" in desk.text("devices", "import", str(tmp_path / "none.csv"), code=2)
+    bad.write_text("device;group\nbb;north\n")  # as some spreadsheets write
+    assert "with commas between them" in desk.text("devices", "import", str(bad), code=2)
     assert desk.json("devices", "list", code=5)["devices"] == []
 
 
@@ -302,3 +306,13 @@ def test_commands_work_beside_a_service_that_holds_the_store(
     assert [row.reason for row in store.refused()] == ["device"]
     assert desk.json("completeness")["holds"]
     store.close()
+
+
+def test_each_command_is_told_of_in_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    told = capsys.readouterr().out.partition("COMMAND\n")[2].partition("\noptions:")[0]
+    sentences = re.split(r"\n {4}(?=[a-z])", f"\n{told.rstrip()}")[1:]
+    assert len(sentences) > 15
+    for sentence in sentences:
+        assert re.fullmatch(r"[a-z-]+\s+[A-Z].*\.", sentence, re.DOTALL), sentence
