@@ -21,7 +21,8 @@ from agent.home_time import home_time
 from agent.state.journal import Journal
 from agent.state.plan_journal import StoredPlan
 from agent.state.plan_log import ACCEPTED, FORGOTTEN, Logged
-from edge_ldp.protocol.plan import Plan, Policy, Refusal
+from edge_ldp.protocol.plan import Plan, Policy
+from edge_ldp.protocol.plan_bounds import Refusal
 
 _TOLD = ("at_s", "stream", "code", "words", "epoch", "times")
 _WORDS = {ACCEPTED: "in force", FORGOTTEN: "forgotten", "soon": "waits"}

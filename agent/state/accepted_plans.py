@@ -16,11 +16,11 @@ from edge_ldp.protocol.plan import (
     MAX_PLAN_BYTES,
     Plan,
     Policy,
-    Refusal,
     digest,
     judge,
     parse_plan,
 )
+from edge_ldp.protocol.plan_bounds import Refusal
 from edge_ldp.protocol.signing import HEAD_BYTES, Keyring, plan_bytes
 from edge_ldp.protocol.strict_json import MessageError
 from edge_ldp.service.clock import Clock

@@ -16,7 +16,7 @@ from agent.state.core import DeviceCore
 from agent.state.manifest import manifest
 from edge_ldp.protocol.frames import MAX_FRAMES
 from edge_ldp.protocol.messages import MAX_STREAMS, Receipt, Status, StreamStatus, parse_receipt
-from edge_ldp.protocol.plan import Refusal
+from edge_ldp.protocol.plan_bounds import Refusal
 from edge_ldp.protocol.released import FIRST_KEY
 from edge_ldp.protocol.signing import RECEIPT_CONTEXT, Keyring, plan_bytes
 from edge_ldp.protocol.strict_json import MessageError

@@ -17,7 +17,7 @@ from agent.state.core import DeviceCore
 from agent.state.state_file import earlier_states
 from edge_ldp.protocol.ledger import Ledger, conceded
 from edge_ldp.protocol.messages import StreamStatus
-from edge_ldp.protocol.plan import Refusal
+from edge_ldp.protocol.plan_bounds import Refusal
 from edge_ldp.protocol.signing import Keyring
 from edge_ldp.service.health import DEGRADED
 

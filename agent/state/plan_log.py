@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from typing import NamedTuple
 
-from edge_ldp.protocol.plan import Plan, Refusal
-from edge_ldp.protocol.plan_bounds import DAY_S, PlanBounds
+from edge_ldp.protocol.plan import Plan
+from edge_ldp.protocol.plan_bounds import DAY_S, PlanBounds, Refusal
 from edge_ldp.protocol.strict_json import dumps
 
 KEPT = 512

@@ -18,9 +18,9 @@ from edge_ldp.estimate import Density
 from edge_ldp.protocol.plan import Plan, last_epoch, parse_plan
 from edge_ldp.protocol.plan_bounds import (
     DAY_S,
-    Misshape,
     PlanBounds,
     PlanRequest,
+    Refusal,
     loosened,
     misshape,
 )
@@ -181,7 +181,7 @@ def taken_from(plans: Iterable[Plan], following: Plan) -> int:
     return max(first_s, since + bounds.range_days * DAY_S)
 
 
-def _refusal(stream: StreamTable, plan: Plan) -> tuple[Misshape, PlanBounds | None] | None:
+def _refusal(stream: StreamTable, plan: Plan) -> tuple[Refusal, PlanBounds | None] | None:
     """Return the bound that it exceeds, and the loosest that their owners must set (None: none)."""
     asked = PlanRequest(
         stream.low,

@@ -79,14 +79,14 @@ class PlanRequest(NamedTuple):
     share: tuple[int, int]
 
 
-class Misshape(NamedTuple):
-    """A bound that a plan exceeds: its code, and the numbers in words."""
+class Refusal(NamedTuple):
+    """Why a plan is not taken: a short code, stable, and the numbers that say so."""
 
     code: str
     words: str
 
 
-def misshape(asked: PlanRequest, shape: PlanBounds) -> Misshape | None:
+def misshape(asked: PlanRequest, shape: PlanBounds) -> Refusal | None:
     """Return the first bound that a plan exceeds, or None."""
     return next(_misshapes(asked, shape), None)
 
@@ -137,35 +137,35 @@ def information(mechanism: Mechanism) -> Fraction:
     return total / (span * span)
 
 
-def _misshapes(asked: PlanRequest, shape: PlanBounds) -> Iterator[Misshape]:
+def _misshapes(asked: PlanRequest, shape: PlanBounds) -> Iterator[Refusal]:
     low, ceiling, ratio, sums, _, (num, den) = asked
     span = ceiling - low
     if sums.low != low:
-        yield Misshape("low", f"sums from {sums.low}: from {low}, the owner's low")
+        yield Refusal("low", f"sums from {sums.low}: from {low}, the owner's low")
     if (sums.high - low) << shape.theta_halvings < span:
         least = low - (-span >> shape.theta_halvings)
-        yield Misshape("narrow", f"θ {sums.high}: at least {least}")
+        yield Refusal("narrow", f"θ {sums.high}: at least {least}")
     if num > den * shape.survey_share:
-        yield Misshape("share", f"surveys {num}/{den}: at most {float(shape.survey_share):g}")
+        yield Refusal("share", f"surveys {num}/{den}: at most {float(shape.survey_share):g}")
     yield from _misshaped_survey(asked, shape)
     precision, square = information(sums), shape.least_square(span, ratio)
     if precision * square > 1:
         errors = (round(isqrt(int(1 / precision))), isqrt(int(square)))
-        yield Misshape("sharp", "a report errs by {}: at least {}".format(*errors))
+        yield Refusal("sharp", "a report errs by {}: at least {}".format(*errors))
 
 
-def _misshaped_survey(asked: PlanRequest, shape: PlanBounds) -> Iterator[Misshape]:
+def _misshaped_survey(asked: PlanRequest, shape: PlanBounds) -> Iterator[Refusal]:
     low, ceiling, _, _, survey, _ = asked
     tops = [low + ((ceiling - low + 1) >> k) - 1 for k in range(shape.survey_halvings + 1)]
     tops[0] = ceiling
     if survey.low != low or survey.high not in tops:
         found = f"survey {survey.low} to {survey.high}"
-        return (yield Misshape("survey", f"{found}: from {low} to {' or '.join(map(str, tops))}"))
+        return (yield Refusal("survey", f"{found}: from {low} to {' or '.join(map(str, tops))}"))
     most = shape.survey_buckets >> tops.index(survey.high)
     each = survey.high - low + 1  # a bucket for each value: no border can move
     if survey.size > most or (survey.size & (survey.size - 1) and survey.size != each):
         words = f"{survey.size} buckets: a power of two, at most {most}"
-        yield Misshape("buckets", words)
+        yield Refusal("buckets", words)
 
 
 def _of_channel(channel: "Channel") -> Fraction:

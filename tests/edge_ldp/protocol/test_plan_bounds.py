@@ -14,9 +14,9 @@ from edge_ldp.device.errors import ParameterError
 from edge_ldp.mechanisms import Response
 from edge_ldp.protocol.plan import Plan, Policy, judge
 from edge_ldp.protocol.plan_bounds import (
-    Misshape,
     PlanBounds,
     PlanRequest,
+    Refusal,
     information,
     least_theta,
     loosened,
@@ -128,11 +128,11 @@ def test_what_an_owner_must_allow_for_a_plan_is_as_little_as_it_takes(
 
 
 def test_a_refusal_names_its_numbers_PLN_14() -> None:
-    assert misshape(ASKED._replace(sums=hybrid(41)), PlanBounds()) == Misshape(
+    assert misshape(ASKED._replace(sums=hybrid(41)), PlanBounds()) == Refusal(
         "narrow", "θ 41: at least 2717"
     )
     sharp = misshape(ASKED._replace(sums=hybrid(2717, 256)), PlanBounds())
-    assert sharp == Misshape("sharp", "a report errs by 220: at least 1505")
+    assert sharp == Refusal("sharp", "a report errs by 220: at least 1505")
 
 
 def test_the_device_refuses_by_its_own_range_whatever_the_plan_calls_the_ceiling_PLN_14() -> None:
