@@ -20,7 +20,7 @@ from edge_ldp.continual.smoothers import MEDIAN_BLOCKS
 from edge_ldp.continual.threshold import MAX_THETA
 from edge_ldp.device.errors import EntropyError, ParameterError
 from edge_ldp.entropy import system_draw
-from edge_ldp.protocol.strict_json import Fields, MessageError, dumps, loads
+from edge_ldp.protocol.strict_json import Fields, MessageError, dumps, fields_of, loads
 
 MAX_SLOT = 1 << 61  # that a caller may name; slots that follow by themselves never reach _BIG
 _BIG = 1 << 62
@@ -46,29 +46,8 @@ class CuratorState:
 
     def to_json(self) -> bytes:
         """Return the state's one encoding; overwrite the file it replaces, it holds a key."""
-        chunk = self.chunk
-        return dumps(
-            {
-                "v": 1,
-                "design": self.design,
-                "slot": self.slot,
-                "theta": self.theta,
-                "choices": self.choices,
-                "chunks": self.chunks,
-                "released": self.released,
-                "smoother": list(self.smoother),
-                "chunk": []
-                if chunk is None
-                else [
-                    {
-                        "key": chunk.key.hex(),
-                        "position": chunk.position,
-                        "open": list(chunk.open),
-                        **({"seen": chunk.seen.hex()} if chunk.seen else {}),
-                    }
-                ],
-            }
-        )
+        chunks = [] if self.chunk is None else [_running(self.chunk)]
+        return dumps({"v": 1, **fields_of(self), "chunk": chunks})
 
 
 class Release(NamedTuple):
@@ -285,6 +264,11 @@ def parse_state(payload: bytes) -> CuratorState:
         smoother=_integers(fields, "smoother", MEDIAN_BLOCKS),
         chunk=_chunk(running[0]) if running else None,
     )
+
+
+def _running(chunk: ChunkState) -> dict[str, object]:
+    seen = {"seen": chunk.seen.hex()} if chunk.seen else {}
+    return {"key": chunk.key.hex(), "position": chunk.position, "open": chunk.open, **seen}
 
 
 def _chunk(fields: Fields) -> ChunkState:

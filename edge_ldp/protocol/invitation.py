@@ -13,9 +13,9 @@ from dataclasses import asdict, dataclass, field
 from decimal import Decimal
 
 from edge_ldp.device.errors import ParameterError
-from edge_ldp.protocol.messages import MAX_STREAMS, check_name
+from edge_ldp.protocol.messages import MAX_STREAMS, read_name
 from edge_ldp.protocol.signing import MAX_KEYS, parse_public
-from edge_ldp.protocol.strict_json import Fields, MessageError, dumps, loads
+from edge_ldp.protocol.strict_json import Fields, MessageError, dumps, fields_of, loads
 from edge_ldp.ratio import floor_ratio
 
 VERSION = 1
@@ -93,18 +93,12 @@ class Invitation:
 
     def to_json(self) -> bytes:
         """Return the invitation's one line, without its end."""
-        broker = self.broker
         return dumps(
             {
                 "version": VERSION,
                 "fleet": self.fleet,
                 "device": self.device,
-                "broker": {
-                    "host": broker.host,
-                    "port": broker.port,
-                    "tls": broker.tls,
-                    "ca": broker.ca,
-                },
+                "broker": fields_of(self.broker),
                 "username": self.username,
                 "password": self.password,
                 "plan_keys": list(self.plan_keys),
@@ -112,16 +106,7 @@ class Invitation:
                 **({"once": True} if self.once else {}),
                 **({"group": self.group} if self.group else {}),
                 "streams": [
-                    {
-                        "name": one.name,
-                        "quantity": one.quantity,
-                        "unit": one.unit,
-                        "low": one.low,
-                        "ceiling": one.ceiling,
-                        "slot_seconds": one.slot_seconds,
-                        **({} if one.epsilon is None else {"epsilon": one.epsilon}),
-                        **({} if one.sums is None else {"sums": asdict(one.sums)}),
-                    }
+                    {name: told for name, told in asdict(one).items() if told is not None}
                     for one in self.streams
                 ],
             }
@@ -166,8 +151,8 @@ def _checked(found: Fields) -> Invitation:
         expected = "one slot length, or after it so many times that and sums"
         raise MessageError("value", "streams", expected)
     return Invitation(
-        fleet=_name(found, "fleet"),
-        device=_name(found, "device"),
+        fleet=read_name(found, "fleet"),
+        device=read_name(found, "device"),
         broker=_broker(found.table("broker")),
         username=found.text("username", 256),
         password=found.text("password", 1024),
@@ -175,7 +160,7 @@ def _checked(found: Fields) -> Invitation:
         streams=streams,
         expires_s=found.integer("expires_s", 0, _VALUE) if "expires_s" in found.raw() else None,
         once=_once(found),
-        group=_name(found, "group") if "group" in found.raw() else "",
+        group=read_name(found, "group") if "group" in found.raw() else "",
     )
 
 
@@ -203,8 +188,8 @@ def _broker(found: Fields) -> InvitedBroker:
 def _stream(found: Fields) -> InvitedStream:
     low = found.integer("low", -_VALUE, _VALUE)
     return InvitedStream(
-        name=_name(found, "name"),
-        quantity=_name(found, "quantity"),
+        name=read_name(found, "name"),
+        quantity=read_name(found, "quantity"),
         unit=found.text("unit", 16),
         low=low,
         ceiling=found.integer("ceiling", low + 1, low + _VALUE - 1),
@@ -235,13 +220,6 @@ def _epsilon(found: Fields) -> str:
     except (ArithmeticError, ParameterError) as exc:
         raise MessageError("value", "epsilon", "an ε that a report can have") from exc
     return text
-
-
-def _name(found: Fields, key: str) -> str:
-    try:
-        return check_name(key, found.text(key))
-    except ParameterError as exc:
-        raise MessageError("value", key, exc.expected) from exc
 
 
 def _keys(found: Fields) -> tuple[str, ...]:

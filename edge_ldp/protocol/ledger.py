@@ -16,7 +16,7 @@ from fractions import Fraction
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.lean_class import lean_class
 from edge_ldp.protocol.schedule import chosen_period
-from edge_ldp.protocol.strict_json import Fields, MessageError, dumps, loads
+from edge_ldp.protocol.strict_json import Fields, MessageError, dumps, fields_of, loads
 from edge_ldp.ratio import Ratio
 
 MAX_CELLS = 1 << 16
@@ -111,24 +111,7 @@ class Ledger:
 
     def to_json(self) -> bytes:
         """Return the state's one encoding."""
-        w = self.window
-        return dumps(
-            {
-                "v": VERSION,
-                "window": {
-                    "reports": w.reports,
-                    "slots": w.slots,
-                    "streams": w.streams,
-                    "period": w.period,
-                },
-                "cells": list(self.cells),
-                "floor": self.floor,
-                "silent_until": self.silent_until,
-                "day": self.day,
-                "day_reports": self.day_reports,
-                "spent": [list(row) for row in self.spent],
-            }
-        )
+        return dumps({"v": VERSION, **fields_of(self), "window": fields_of(self.window)})
 
 
 def parse_ledger(payload: bytes) -> Ledger:

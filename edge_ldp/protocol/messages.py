@@ -144,6 +144,14 @@ def parse_receipt(payload: bytes) -> Receipt:
     )
 
 
+def read_name(fields: Fields, name: str) -> str:
+    """Return a fleet, device or stream name that stands in a message; raises MessageError."""
+    try:
+        return check_name(name, fields.text(name))
+    except ParameterError as exc:
+        raise MessageError("value", name, exc.expected) from exc
+
+
 def read_identity(fields: Fields, name: str = "store") -> str:
     """Return the identity of a store or process that stands in a message; raises MessageError."""
     text = fields.text(name)
@@ -217,20 +225,7 @@ class Status:
             "v": VERSION,
             "state": self.state,
             "software": self.software,
-            **_parted(
-                {
-                    "stream": s.stream,
-                    "first": s.first,
-                    "next": s.next,
-                    "oldest": s.oldest,
-                    "created": s.created,
-                    "expired": s.expired,
-                    "epoch": s.epoch,
-                    "plan": s.plan,
-                    **({"series": s.series, "since": s.since} if s.series else {}),
-                }
-                for s in self.streams
-            ),
+            **_parted(map(_account, self.streams)),
             "ledger": dict(sorted(self.ledger.items())),
             "refusals": list(self.refusals),
         }
@@ -266,6 +261,14 @@ def parse_status(payload: bytes) -> Status:
         chance=chance,
         effect=effect,
     )
+
+
+def _account(one: StreamStatus) -> dict[str, Any]:
+    """Return a stream's fields in their order; of frames v1 no series is told."""
+    told = one._asdict()
+    if not one.series:
+        del told["series"], told["since"]
+    return told
 
 
 def _sampling(fields: Fields) -> tuple[Fraction | None, float]:

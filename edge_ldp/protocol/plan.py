@@ -9,7 +9,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import field
 from hashlib import sha256
-from typing import NamedTuple
 
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.device.randomizer import BUCKETS, Reporter, reporter
@@ -23,9 +22,9 @@ from edge_ldp.mechanisms import (
     Tuned,
     from_plan,
 )
-from edge_ldp.protocol.messages import check_name, read_identity
-from edge_ldp.protocol.plan_bounds import PlanBounds, PlanRequest, misshape
-from edge_ldp.protocol.strict_json import Fields, MessageError, dumps, loads
+from edge_ldp.protocol.messages import read_identity, read_name
+from edge_ldp.protocol.plan_bounds import PlanBounds, PlanRequest, Refusal, misshape
+from edge_ldp.protocol.strict_json import Fields, MessageError, dumps, fields_of, loads
 from edge_ldp.ratio import Ratio
 
 VERSION = 1
@@ -90,27 +89,12 @@ class Plan:
 
     def to_json(self) -> bytes:
         """Return the plan's one encoding."""
-        fields = {
-            "v": VERSION,
-            "fleet": self.fleet,
-            "stream": self.stream,
-            "stream_id": self.stream_id,
-            "unit": self.unit,
-            "epoch": self.epoch,
-            "issued_s": self.issued_s,
-            "expires_s": self.expires_s,
-            "slot_seconds": self.slot_seconds,
-            "low": self.low,
-            "ceiling": self.ceiling,
-            "share": list(self.share),
+        told = fields_of(self) | {
             "stream_mechanism": self.stream_mechanism.to_plan(),
             "survey_mechanism": self.survey_mechanism.to_plan(),
         }
-        if self.certificate is not None:
-            fields["certificate"] = self.certificate
-        if self.store is not None:
-            fields["store"] = self.store
-        return dumps(fields)
+        known = {name: value for name, value in told.items() if value is not None}
+        return dumps({"v": VERSION, **known})
 
 
 def parse_plan(payload: bytes) -> Plan:
@@ -120,8 +104,8 @@ def parse_plan(payload: bytes) -> Plan:
     fields = loads(payload)
     fields.integer("v", VERSION, VERSION)
     plan = Plan(
-        fleet=_name(fields, "fleet"),
-        stream=_name(fields, "stream"),
+        fleet=read_name(fields, "fleet"),
+        stream=read_name(fields, "stream"),
         stream_id=fields.integer("stream_id", 0, 255),
         unit=fields.text("unit", 16),
         epoch=fields.integer("epoch", 1, _U32),
@@ -175,13 +159,6 @@ class Policy:
     mechanisms: frozenset[str] = STREAM_MECHANISMS | SURVEY_MECHANISMS
     max_codes: int = 8192
     shape: PlanBounds = field(default_factory=PlanBounds)
-
-
-class Refusal(NamedTuple):
-    """Why a plan is not taken: a short code, stable, and the numbers that say so."""
-
-    code: str
-    words: str
 
 
 def last_epoch(now_s: float) -> int:
@@ -246,18 +223,8 @@ def judge(plan: Plan, policy: Policy, *, epoch: int | None, now_s: int | None) -
         ),
     )
     found = next((Refusal(code, words) for code, holds, words in checks if not holds), None)
-    if found is not None:
-        return found
     asked = PlanRequest(policy.low, policy.ceiling, policy.ratio, stream, survey, plan.share)
-    bound = misshape(asked, policy.shape)
-    return None if bound is None else Refusal(*bound)
-
-
-def _name(fields: Fields, name: str) -> str:
-    try:
-        return check_name(name, fields.text(name))
-    except ParameterError as exc:
-        raise MessageError("value", name, exc.expected) from exc
+    return found or misshape(asked, policy.shape)
 
 
 def _share(fields: Fields) -> tuple[int, int]:

@@ -7,6 +7,7 @@ typed fields and names the one that is wrong; unknown fields are ignored, missin
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import fields
 from itertools import accumulate
 from typing import Any, NoReturn
 
@@ -51,9 +52,14 @@ def loads(payload: bytes) -> "Fields":
     return Fields(found)
 
 
-def dumps(fields: Mapping[str, object]) -> bytes:
+def dumps(found: Mapping[str, object]) -> bytes:
     """Return the one encoding that we write: fields in the order given, no spaces."""
-    return json.dumps(fields, separators=(",", ":"), ensure_ascii=False).encode()
+    return json.dumps(found, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def fields_of(one: Any) -> dict[str, Any]:
+    """Return a dataclass's fields in their order, none of them copied."""
+    return {field.name: getattr(one, field.name) for field in fields(one)}
 
 
 class Fields:
