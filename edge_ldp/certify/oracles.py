@@ -7,12 +7,13 @@ first, the last and some between them; every draw stands at a border. Sources: [
 Wang et al., USENIX Security 2017 (OUE).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from typing import NamedTuple
 
-from edge_ldp.certify.certificate import Certificate, Figure, ProvedClaim
+from edge_ldp.certify.certificate import Certificate, ProvedClaim
 from edge_ldp.certify.channels import Scripted, evenly_chosen, prove_channel
 from edge_ldp.certify.contracts import SPOTS, Contract, contract_of
 from edge_ldp.certify.mechanisms import ratio_claim, ratio_figures
@@ -43,22 +44,15 @@ def certify_oracle(oracle: Oracle, nominal: Fraction | None = None) -> Certifica
 def _of_wave(oracle: Oracle, contract: Contract, nominal: Fraction | None) -> Certificate:
     proof = prove_channel(contract.wave)
     codes = contract.wave.code_count
-    accuracy = _Accuracy(max(contract.variances), contract.influence, codes)
-    return Certificate(
-        subject=oracle.to_plan(),
-        nominal=nominal,
-        figures=_figures(oracle, proof.ratio, nominal, accuracy),
-        claims=(
-            ratio_claim(proof.ratio, nominal),
-            *proof.claims,
-            client_claim(oracle, contract),
-            law_claim(oracle, contract),
-            decode_claim(oracle, contract),
-            ProvedClaim("unbiased", contract.is_unbiased, _UNBIASED),
-            *_library_claims(oracle, proof.ratio, accuracy),
-        ),
-        channels=[proof.figures()],
+    told = _Told(proof.ratio, max(contract.variances), contract.influence, codes)
+    claims = (
+        *proof.claims,
+        client_claim(oracle, contract),
+        law_claim(oracle, contract),
+        decode_claim(oracle, contract),
+        ProvedClaim("unbiased", contract.is_unbiased, _UNBIASED),
     )
+    return replace(_certificate(oracle, nominal, told, claims), channels=[proof.figures()])
 
 
 def _of_bits(oracle: Oue, nominal: Fraction | None) -> Certificate:
@@ -68,20 +62,14 @@ def _of_bits(oracle: Oue, nominal: Fraction | None) -> Certificate:
     ratio = (own / other) * ((1 - other) / (1 - own))
     square = (own - other) ** 2
     worst = max(share * (1 - share) / square for share in (own, other))
-    accuracy = _Accuracy(worst, max(other, 1 - other) / (own - other), None)
+    told = _Told(ratio, worst, max(other, 1 - other) / (own - other), None)
     bits = "of the own item's bit and of any other's, at the borders of all their draws"
-    return Certificate(
-        subject=oracle.to_plan(),
-        nominal=nominal,
-        figures=_figures(oracle, ratio, nominal, accuracy),
-        claims=(
-            ratio_claim(ratio, nominal),
-            ProvedClaim("positive", 0 < other < own < 1, "no report is impossible"),
-            ProvedClaim("client", bits_hold(oracle), bits),
-            ProvedClaim("unbiased", bits_unbiased(oracle, own, other), _UNBIASED),
-            *_library_claims(oracle, ratio, accuracy),
-        ),
+    claims = (
+        ProvedClaim("positive", 0 < other < own < 1, "no report is impossible"),
+        ProvedClaim("client", bits_hold(oracle), bits),
+        ProvedClaim("unbiased", bits_unbiased(oracle, own, other), _UNBIASED),
     )
+    return _certificate(oracle, nominal, told, claims)
 
 
 def _of_levels(oracle: Hierarchy, nominal: Fraction | None) -> Certificate:
@@ -92,50 +80,53 @@ def _of_levels(oracle: Hierarchy, nominal: Fraction | None) -> Certificate:
     contract = contract_of(levels[-1])
     own, other = contract.variances
     worst = max(len(levels) * (own + 1) - 1, len(levels) * other)
-    accuracy = _Accuracy(worst, len(levels) * contract.influence, None)
+    told = _Told(ratio, worst, len(levels) * contract.influence, None)
     nodes = "a fair draw of the level, then the report of the value's node there"
     unbiased = "a level's entries, times the levels, are unbiased for its nodes"
-    return Certificate(
-        subject=oracle.to_plan(),
-        nominal=nominal,
-        figures=_figures(oracle, ratio, nominal, accuracy),
-        claims=(
-            ratio_claim(ratio, nominal),
-            ProvedClaim("client", levels_hold(oracle), nodes),
-            ProvedClaim("unbiased", levels_unbiased(oracle), unbiased),
-            *_library_claims(oracle, ratio, accuracy),
-        ),
-        parts=parts,
+    claims = (
+        ProvedClaim("client", levels_hold(oracle), nodes),
+        ProvedClaim("unbiased", levels_unbiased(oracle), unbiased),
     )
+    return replace(_certificate(oracle, nominal, told, claims), parts=parts)
 
 
-class _Accuracy(NamedTuple):
-    """Of one item's count, from one report; `codes` given the public part, None where it varies."""
+class _Told(NamedTuple):
+    """The ratio, and of one item's count from one report what it varies and a liar adds at most.
 
+    `codes` given the public part, None where it varies.
+    """
+
+    ratio: Fraction
     variance: Fraction
     influence: Fraction
     codes: int | None
 
 
-def _figures(
-    oracle: Oracle, ratio: Fraction, nominal: Fraction | None, accuracy: _Accuracy
-) -> dict[str, Figure]:
-    return {
-        **ratio_figures(ratio, nominal),
-        "bias": Fraction(0),
-        "worst_variance": ceil_to(accuracy.variance, STEPS),
-        "influence": accuracy.influence,
-        "codes": accuracy.codes,
-        "bits": oracle.report_bits,
-    }
+def _certificate(
+    oracle: Oracle, nominal: Fraction | None, told: _Told, claims: Iterable[ProvedClaim]
+) -> Certificate:
+    """Return the certificate of an oracle, of its own claims between those that all have."""
+    return Certificate(
+        subject=oracle.to_plan(),
+        nominal=nominal,
+        figures={
+            **ratio_figures(told.ratio, nominal),
+            "bias": Fraction(0),
+            "worst_variance": ceil_to(told.variance, STEPS),
+            "influence": told.influence,
+            "codes": told.codes,
+            "bits": oracle.report_bits,
+        },
+        claims=(ratio_claim(told.ratio, nominal), *claims, *_library_claims(oracle, told)),
+    )
 
 
-def _library_claims(oracle: Oracle, ratio: Fraction, accuracy: _Accuracy) -> Iterator[ProvedClaim]:
+def _library_claims(oracle: Oracle, told: _Told) -> Iterator[ProvedClaim]:
     """Yield what the library says of itself, and whether a plan's integers make this oracle."""
     pairs = (
-        (oracle.max_ratio, ratio),
-        (Fraction(oracle.worst_variance), accuracy.variance),
-        (Fraction(oracle.influence), accuracy.influence),
+        (oracle.max_ratio, told.ratio),
+        (Fraction(oracle.worst_variance), told.variance),
+        (Fraction(oracle.influence), told.influence),
     )
     holds = all(abs(stated - found) <= _CLOSE * found for stated, found in pairs)
     yield ProvedClaim("figures", holds, "the library's own ratio, variance and influence agree")
