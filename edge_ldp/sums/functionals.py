@@ -34,13 +34,11 @@ from edge_ldp.device.randomizer import BUCKETS
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
+    from edge_ldp.arrays import Floats, Ints
     from edge_ldp.device.channel import Channel
     from edge_ldp.mechanisms import Mechanism
-
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
 
 MOST = 1024  # cells
 EXACT = 1e-7  # of the largest |h|: how far Lᵀw may be from h

@@ -8,15 +8,13 @@ threshold, docs/methods.md, Decided readings.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from edge_ldp import checks
+from edge_ldp.arrays import Floats, Ints
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.estimate import Density
 from edge_ldp.estimate.density import bias, check_buckets, cut_off, empty_runs, mean_square
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 PRUNE_BELOW = 1e-4
 PRUNE_RUN = 5

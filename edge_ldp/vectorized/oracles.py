@@ -18,7 +18,7 @@ from edge_ldp.device.errors import ParameterError
 from edge_ldp.device.oracle import Grr, HaarHrr, Hierarchy, Hrr, Olh, Oue
 from edge_ldp.entropy import Checked
 from edge_ldp.oracles.hierarchy import PADDING
-from edge_ldp.vectorized.perturb import Words, over_limit, sample_many
+from edge_ldp.vectorized.perturb import Words, accepted, over_limit, sample_many
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -165,20 +165,9 @@ def _unary(client: Oue, items: Ints, words: Words) -> NDArray[np.uint8]:
         limits = np.where(
             np.arange(client.size) == chosen, np.uint64(own), np.uint64(2 * client.r_den)
         )
-        drawn = _accepted(words, 2 * own, limits.size).reshape(limits.shape)
+        drawn = accepted(words, 2 * own, limits.size).reshape(limits.shape)
         made[at : at + many] = np.packbits(drawn < limits, axis=1, bitorder="little")
     return made
-
-
-def _accepted(words: Words, n: int, count: int) -> WordArray:
-    """Return `count` uniform integers below n, as `count` calls of a scalar draw would."""
-    drawn = words.take(count)
-    refused = over_limit(drawn, n)
-    while refused.any():
-        kept = drawn[~refused]
-        drawn = np.concatenate([kept, words.take(count - len(kept))])
-        refused = over_limit(drawn, n)
-    return drawn % np.uint64(n)
 
 
 def _below(words: WordArray, n: int) -> Ints:

@@ -61,14 +61,7 @@ def draw_many(n: int, count: int, *, entropy: Entropy | None = None) -> Ints:
 
     Raises ParameterError unless 1 ≤ n ≤ 2**63.
     """
-    words = Words(entropy or Checked(os.urandom))
-    drawn = words.take(count)
-    refused = over_limit(drawn, n)
-    while refused.any():
-        kept = drawn[~refused]
-        drawn = np.concatenate([kept, words.take(count - len(kept))])
-        refused = over_limit(drawn, n)
-    return remainder(drawn, n).astype(np.int64)
+    return accepted(Words(entropy or Checked(os.urandom)), n, count).astype(np.int64)
 
 
 @taking(mechanism=MECHANISM)
@@ -167,6 +160,17 @@ class Words:
     def put_back(self, words: WordArray) -> None:
         """Return unused words to the front of the stream."""
         self._held = words.tobytes() + self._held
+
+
+def accepted(words: Words, n: int, count: int) -> WordArray:
+    """Return `count` uniform integers below n, as `count` calls of a scalar draw would."""
+    drawn = words.take(count)
+    refused = over_limit(drawn, n)
+    while refused.any():
+        kept = drawn[~refused]
+        drawn = np.concatenate([kept, words.take(count - len(kept))])
+        refused = over_limit(drawn, n)
+    return remainder(drawn, n)
 
 
 def over_limit(words: WordArray, n: int) -> NDArray[np.bool_]:
