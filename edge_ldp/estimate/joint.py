@@ -20,20 +20,18 @@ from edge_ldp.device.randomizer import BUCKETS
 from edge_ldp.errors import NoReportsError
 from edge_ldp.estimate.density import edges_of
 from edge_ldp.estimate.em import checked_counts, ems
-from edge_ldp.estimate.operator import Model, Operator, operator_of
+from edge_ldp.estimate.operator import Branch, Model, Operator, operator_of
 from edge_ldp.gateway.ems import MAX_ITERATIONS, TOLERANCE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import scipy
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
     from edge_ldp import Mechanism
+    from edge_ldp.arrays import Floats, Ints
     from edge_ldp.estimate.density import Density
-
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
 
 PER_OCTAVE = 8  # cells each time the distance from low doubles: θ within 9 % of its cell's edges
 FINEST = 2**13  # the finest cells are this fraction of the range, or one unit
@@ -48,7 +46,7 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MechanismView:
+class MechanismView(Branch):
     """How one mechanism sees a density over cells: P(code | cell), never made dense.
 
     It is a branch of the operator of several, whose codes stand one after another.

@@ -11,8 +11,9 @@ results may go `out` to given arrays. Source: docs/design.md, Estimation.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol, TypeAlias, Union
+from typing import TYPE_CHECKING, TypeAlias, Union
 
 import numpy as np
 
@@ -180,21 +181,29 @@ class _Windows:
         return total
 
 
-class Branch(Protocol):
+class Branch(ABC):
     """P(code | input) of one branch, times its coin."""
 
+    __slots__ = ()
+
+    @abstractmethod
     def apply(self, x: Floats, out: Floats) -> object:
         """Put the probability of each of the branch's codes in `out`."""
 
+    @abstractmethod
     def adjoint(self, y: Floats, out: Floats) -> object:
         """Put Σ_j P(j|i)·y_j for every input i in `out`."""
 
     def unscaled(self) -> Branch:
-        """Return the branch with every code's row divided by a number above 0 of its own."""
+        """Return the branch with every code's row divided by a number above 0 of its own.
+
+        Here 1: there is nothing to save.
+        """
+        return self
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Windowed:
+class Windowed(Branch):
     """A wave: `near` for the codes in the input's window, all of it plus `far`.
 
     `spread`: windows over inputs, also those that hang over the ends; `gather`: over codes.
@@ -229,7 +238,7 @@ class Windowed:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Convolved:
+class Convolved(Branch):
     """A profile: `far` for every code, and the profile's `excess` over it around the input."""
 
     far: float
@@ -243,13 +252,9 @@ class Convolved:
         """Put Σ_j P(j|i)·y_j for every input i in `out`."""
         np.add(np.correlate(y, self.excess, "valid"), self.far * y.sum(), out=out)
 
-    def unscaled(self) -> Convolved:
-        """Return the same: nothing to save."""
-        return self
-
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Transformed:
+class Transformed(Branch):
     """A long profile, as `Convolved`, by Fourier transforms of `length`: O(codes·log codes).
 
     `excess` and `mirrored` are the transforms of the profile's excess over `far`. Rounding is of
@@ -275,13 +280,9 @@ class Transformed:
         near = scipy.fft.irfft(scipy.fft.rfft(y, self.length) * self.mirrored, self.length)
         np.add(near[: len(out)], self.far * y.sum(), out=out)
 
-    def unscaled(self) -> Transformed:
-        """Return the same: nothing to save."""
-        return self
-
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Dense:
+class Dense(Branch):
     """A table, as the small matrix it is: one row a code, one column an input."""
 
     matrix: Floats
@@ -293,10 +294,6 @@ class Dense:
     def adjoint(self, y: Floats, out: Floats) -> None:
         """Put Σ_j P(j|i)·y_j for every input i in `out`."""
         np.matmul(y, self.matrix, out=out)
-
-    def unscaled(self) -> Dense:
-        """Return the same: nothing to save."""
-        return self
 
 
 def branch_of(coin: Fraction, channel: Channel, size: int) -> Branch:

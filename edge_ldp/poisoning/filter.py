@@ -19,7 +19,7 @@ from edge_ldp.arrays import Floats
 from edge_ldp.checks import MECHANISM, a, taking
 from edge_ldp.estimate.density import Density
 from edge_ldp.estimate.em import checked_counts, ems
-from edge_ldp.estimate.operator import Model, Modelled, Operator, model_of
+from edge_ldp.estimate.operator import Branch, Model, Modelled, Operator, model_of
 from edge_ldp.poisoning.alarm import Alarm, Run, code_law, fit, runs_of
 from edge_ldp.vectorized import decode_table
 
@@ -148,8 +148,11 @@ def _is_wide(model: Model, atom: Atom) -> bool:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Mixed:
-    """Honest inputs, then one more input for each atom: a liar who sends its run evenly."""
+class _Mixed(Branch):
+    """Honest inputs, then one more input for each atom: a liar who sends its run evenly.
+
+    Never unscaled: an atom's column must keep its scale beside the honest ones.
+    """
 
     honest: Operator
     atoms: tuple[Run, ...]
@@ -167,10 +170,6 @@ class _Mixed:
         self.honest.adjoint(y, out[:inputs])
         for k, (first, stop) in enumerate(self.atoms, start=inputs):
             out[k] = y[first:stop].mean()
-
-    def unscaled(self) -> "_Mixed":
-        """Return the same: an atom's column must keep its scale beside the honest ones."""
-        return self
 
 
 def with_atoms(model: Model, atoms: Sequence[Run]) -> Model:

@@ -19,7 +19,7 @@ from edge_ldp.checks import finite, taking
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.errors import CountsError
 from edge_ldp.estimate.density import category_edges
-from edge_ldp.estimate.operator import Model, Operator
+from edge_ldp.estimate.operator import Branch, Model, Operator
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -103,7 +103,7 @@ class _Points:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Binned:
+class Binned(Branch):
     """P(bin | bucket): `flat` for each bin, and `steep` times a window's integral.
 
     `upper`, `lower`: the bins' edges shifted by b up and down.
@@ -142,10 +142,6 @@ class Binned:
         np.add(x[:-1] + beyond / 2, after, out=out)
         out *= self.steep
         out += self.flat * y.sum()
-
-    def unscaled(self) -> Binned:
-        """Return the same: nothing to save."""
-        return self
 
 
 def _binned(wave: ContinuousWave, size: int, bins: int) -> Binned:
