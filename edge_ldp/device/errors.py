@@ -31,6 +31,12 @@ class WireError(EdgeLdpError):
         self.offset = offset
 
 
+def check_wire(holds: object, reason: str, offset: int) -> None:
+    """Raise WireError(reason, offset) unless something holds."""
+    if not holds:
+        raise WireError(reason, offset)
+
+
 def _again(kind: "type[EdgeLdpError]", args: "tuple[object, ...]") -> EdgeLdpError:
     """Return a copied or pickled error as it was, its facts apart."""
     return kind.__new__(kind, *args)

@@ -13,7 +13,7 @@ Source: docs/design.md, Messages; docs/adr/0027-series.md.
 import struct
 from collections import namedtuple
 
-from edge_ldp.device.errors import ParameterError, WireError
+from edge_ldp.device.errors import ParameterError, WireError, check_wire
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -103,26 +103,19 @@ def decode_header(payload: bytes) -> Header:
     """Return the checked header; raises WireError(reason, offset)."""
     version = payload[2] if len(payload) > 2 else VERSION - 1  # noqa: PLR2004 (its place)
     size = HEAD_BYTES if version == VERSION else V1_HEAD_BYTES
-    if len(payload) < size:
-        raise WireError("short", len(payload))
-    if payload[:2] != MAGIC:
-        raise WireError("magic", 0)
-    if not 1 <= version <= VERSION:
-        raise WireError("version", 2)
+    check_wire(len(payload) >= size, "short", len(payload))
+    check_wire(payload[:2] == MAGIC, "magic", 0)
+    check_wire(1 <= version <= VERSION, "version", 2)
     fields = struct.unpack(_HEADS[version], payload[:size])
-    if fields[2]:
-        raise WireError("flags", 3)
+    check_wire(not fields[2], "flags", 3)
     if version == 1:
         stream, batch, epoch, first, count = fields[3:]
         series = tag = 0
     else:
         stream, series, batch, epoch, tag, first, count = fields[3:]
-        if not series:
-            raise WireError("series", 5)
-    if not 1 <= count <= MAX_REPORTS:
-        raise WireError("count", size - 2)
-    if len(payload) != size + PAIR_BYTES * count:
-        raise WireError("length", len(payload))
+        check_wire(series, "series", 5)
+    check_wire(1 <= count <= MAX_REPORTS, "count", size - 2)
+    check_wire(len(payload) == size + PAIR_BYTES * count, "length", len(payload))
     return Header(stream, batch, epoch, first, count, series, tag)
 
 

@@ -13,7 +13,7 @@ home's own. Source: docs/methods.md, Period sums; docs/adr/0032-sums-frame.md.
 import struct
 from collections import namedtuple
 
-from edge_ldp.device.errors import ParameterError, WireError
+from edge_ldp.device.errors import ParameterError, WireError, check_wire
 from edge_ldp.device.laplace import MAX_SCALE
 from edge_ldp.device.sums import DAY_S, check_layout
 
@@ -93,38 +93,37 @@ def encode_sums(frame: SumsFrame) -> bytes:
 
 def decode_sums(payload: bytes) -> SumsFrame:
     """Return the frame; raises WireError(reason, offset). `encode_sums` of it is `payload`."""
-    if len(payload) < HEAD_BYTES:
-        raise WireError("short", len(payload))
+    check_wire(len(payload) >= HEAD_BYTES, "short", len(payload))
     magic, version, flags, stream, series, batch, period, *rest = struct.unpack(
         _HEAD, payload[:HEAD_BYTES]
     )
     slot_seconds, days, cells, block, offset_s, low, span, scale, unit_size, name_size = rest
-    _check(magic == MAGIC, "magic", 0)
-    _check(version == VERSION, "version", 2)
-    _check(not flags, "flags", 3)
-    _check(stream <= MAX_STREAM, "stream", 4)
-    _check(series, "series", 5)
-    _check(batch, "batch", 9)
+    check_wire(magic == MAGIC, "magic", 0)
+    check_wire(version == VERSION, "version", 2)
+    check_wire(not flags, "flags", 3)
+    check_wire(stream <= MAX_STREAM, "stream", 4)
+    check_wire(series, "series", 5)
+    check_wire(batch, "batch", 9)
     try:
         check_layout(slot_seconds, days, cells, offset_s, block)
     except ParameterError:
         raise WireError("layout", 17) from None
-    _check(_ends_in_time(period, slot_seconds, days), "period", 13)
-    _check(_is_law(low, span, scale), "law", 29)
+    check_wire(_ends_in_time(period, slot_seconds, days), "period", 13)
+    check_wire(_is_law(low, span, scale), "law", 29)
     start = HEAD_BYTES + unit_size + name_size
-    _check(len(payload) == start + CELL_BYTES * cells, "length", len(payload))
+    check_wire(len(payload) == start + CELL_BYTES * cells, "length", len(payload))
     unit = payload[HEAD_BYTES : HEAD_BYTES + unit_size]
     name = payload[HEAD_BYTES + unit_size : start]
-    _check(_is_text(unit, MAX_UNIT, _UNIT), "unit", HEAD_BYTES)
+    check_wire(_is_text(unit, MAX_UNIT, _UNIT), "unit", HEAD_BYTES)
     is_name = _is_text(name, MAX_NAME, _NAME) and name[0] not in b"_-"
-    _check(is_name, "name", HEAD_BYTES + unit_size)
+    check_wire(is_name, "name", HEAD_BYTES + unit_size)
     most = _slots_in_cell(slot_seconds, days, cells)
     ns = []
     ys = []
     for at in range(start, len(payload), CELL_BYTES):
         n, y = struct.unpack("<Iq", payload[at : at + CELL_BYTES])
-        _check(n <= most, "n", at)
-        _check(-MOST <= y <= MOST, "y", at + 4)
+        check_wire(n <= most, "n", at)
+        check_wire(-MOST <= y <= MOST, "y", at + 4)
         ns.append(n)
         ys.append(y)
     shape = (slot_seconds, days, cells, block, offset_s, low, span, scale)
@@ -154,8 +153,3 @@ def _is_law(low: int, span: int, scale: int) -> bool:
 
 def _is_text(text: bytes, most: int, letters: bytes) -> bool:
     return 1 <= len(text) <= most and all(one in letters for one in text)
-
-
-def _check(holds: object, reason: str, offset: int) -> None:
-    if not holds:
-        raise WireError(reason, offset)

@@ -8,7 +8,7 @@ Source: docs/design.md, Messages; docs/adr/0029-back-off.md.
 
 import struct
 
-from edge_ldp.device.errors import WireError
+from edge_ldp.device.errors import WireError, check_wire
 from edge_ldp.device.frame import HEAD_BYTES, PAIR_BYTES, V1_HEAD_BYTES
 from edge_ldp.device.sums_frame import CELL_BYTES
 from edge_ldp.device.sums_frame import HEAD_BYTES as SUMS_HEAD_BYTES
@@ -16,26 +16,21 @@ from edge_ldp.device.sums_frame import MAGIC as SUMS
 
 MAX_BYTES = 1 << 16
 MAX_FRAMES = 64
-_HEADS = {
-    1: V1_HEAD_BYTES,
-    2: HEAD_BYTES,
-}  # before the pairs, by version; their count at last
+_HEADS = {1: V1_HEAD_BYTES, 2: HEAD_BYTES}  # before the pairs, by version; their count at last
 _COUNT = struct.Struct("<H")
 _CELLS_AT = 23  # of a period's sums
 
 
 def split_frames(payload: bytes) -> list[bytes]:
     """Return the frames in a message, by their heads alone; raises WireError(reason, offset)."""
-    if len(payload) > MAX_BYTES:
-        raise WireError("size", MAX_BYTES)
+    check_wire(len(payload) <= MAX_BYTES, "size", MAX_BYTES)
     frames: list[bytes] = []
     at = 0
     while len(frames) < MAX_FRAMES:
         end = at + _size(payload, at)
         if end == len(payload):
             return [*frames, payload[at:]]
-        if end > len(payload):
-            raise WireError("length", at)
+        check_wire(end <= len(payload), "length", at)
         frames.append(payload[at:end])
         at = end
     raise WireError("count", at)
@@ -43,17 +38,14 @@ def split_frames(payload: bytes) -> list[bytes]:
 
 def _size(payload: bytes, at: int) -> int:
     """Return how long the frame that begins here is, by its head."""
-    if len(payload) < at + 3:
-        raise WireError("short", at)
+    check_wire(len(payload) >= at + 3, "short", at)
     if payload[at : at + 2] == SUMS:
-        if len(payload) < at + SUMS_HEAD_BYTES:
-            raise WireError("short", at)
+        check_wire(len(payload) >= at + SUMS_HEAD_BYTES, "short", at)
         texts = sum(payload[at + SUMS_HEAD_BYTES - 2 : at + SUMS_HEAD_BYTES])
         return SUMS_HEAD_BYTES + texts + CELL_BYTES * payload[at + _CELLS_AT]
     head = _HEADS.get(payload[at + 2])
     if head is None:
         raise WireError("version", at + 2)
-    if len(payload) < at + head:
-        raise WireError("short", at)
+    check_wire(len(payload) >= at + head, "short", at)
     (count,) = _COUNT.unpack_from(payload, at + head - 2)
     return head + PAIR_BYTES * int(count)

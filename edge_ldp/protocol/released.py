@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from math import gcd
 from typing import Final
 
-from edge_ldp.device.errors import ParameterError, WireError
+from edge_ldp.device.errors import ParameterError, WireError, check_wire
 
 MAGIC = b"LR"
 VERSION = 2
@@ -140,23 +140,22 @@ def encode_released(frame: ReleasedFrame) -> bytes:
 def decode_released(payload: bytes) -> ReleasedFrame:
     """Return the frame; raises WireError(reason, offset). `encode_released` of it is `payload`."""
     head = _HEAD if payload[2:3] == bytes((VERSION,)) else _V1_HEAD
-    if len(payload) < head.size:
-        raise WireError("short", len(payload))
+    check_wire(len(payload) >= head.size, "short", len(payload))
     magic, version, flags, stream, batch, *numbers = head.unpack_from(payload)
-    _check(magic == MAGIC, "magic", 0)
-    _check(1 <= version <= VERSION, "version", 2)
-    _check(not flags, "flags", 3)
-    _check(stream <= MAX_STREAM, "stream", 4)
+    check_wire(magic == MAGIC, "magic", 0)
+    check_wire(1 <= version <= VERSION, "version", 2)
+    check_wire(not flags, "flags", 3)
+    check_wire(stream <= MAX_STREAM, "stream", 4)
     numbering = numbers.pop(0) if head is _HEAD else 0
-    _check(numbering or head is _V1_HEAD, "numbering", 9)
+    check_wire(numbering or head is _V1_HEAD, "numbering", 9)
     series, position, theta, first, count = numbers
-    _check(1 <= count <= MAX_VALUES, "count", head.size - 2)
+    check_wire(1 <= count <= MAX_VALUES, "count", head.size - 2)
     design, at = _read_design(payload, head.size)
-    _check(len(payload) == at + PAIR_BYTES * count, "length", len(payload))
-    _check(1 <= theta <= design.ceiling, "theta", head.size - 14)
-    _check(series < first, "series", head.size - 26)
-    _check(position < first - series, "position", head.size - 22)  # at most one value a slot
-    _check(position % design.chunk + count <= design.chunk, "chunk", head.size - 22)
+    check_wire(len(payload) == at + PAIR_BYTES * count, "length", len(payload))
+    check_wire(1 <= theta <= design.ceiling, "theta", head.size - 14)
+    check_wire(series < first, "series", head.size - 26)
+    check_wire(position < first - series, "position", head.size - 22)  # at most one value a slot
+    check_wire(position % design.chunk + count <= design.chunk, "chunk", head.size - 22)
     slots, values = _read_pairs(payload, at, first)
     return ReleasedFrame(stream, batch, series, position, theta, design, slots, values, numbering)
 
@@ -167,7 +166,7 @@ def _read_pairs(payload: bytes, at: int, first: int) -> tuple[tuple[int, ...], t
     before = first - 1
     for offset, value in _PAIR.iter_unpack(payload[at:]):
         slot = first + offset
-        _check(before < slot <= _U32 and (slots or not offset), "order", at)
+        check_wire(before < slot <= _U32 and (slots or not offset), "order", at)
         slots.append(slot)
         values.append(value)
         before = slot
@@ -178,27 +177,26 @@ def _read_pairs(payload: bytes, at: int, first: int) -> tuple[tuple[int, ...], t
 def read_design(block: bytes) -> PublicDesign:
     """Return the design that `PublicDesign.encode` wrote; raises WireError."""
     design, end = _read_design(block, 0)
-    _check(end == len(block), "length", end)
+    check_wire(end == len(block), "length", end)
     return design
 
 
 def _read_design(payload: bytes, at: int) -> tuple[PublicDesign, int]:
-    if len(payload) < at + _DESIGN.size:
-        raise WireError("short", len(payload))
+    check_wire(len(payload) >= at + _DESIGN.size, "short", len(payload))
     kind, smoother, missing, pruned, fanout, chunk, seconds, ceiling, *rest = _DESIGN.unpack_from(
         payload, at
     )
     num, den, paid_num, paid_den, unit_size, name_size = rest
-    _check(kind < len(KINDS), "kind", at)
-    _check(smoother < len(SMOOTHERS), "smoother", at + 1)
-    _check(missing < len(MISSING), "missing", at + 2)
-    _check(fanout > 1 and chunk and seconds and 0 < ceiling <= _U63, "shape", at + 4)
+    check_wire(kind < len(KINDS), "kind", at)
+    check_wire(smoother < len(SMOOTHERS), "smoother", at + 1)
+    check_wire(missing < len(MISSING), "missing", at + 2)
+    check_wire(fanout > 1 and chunk and seconds and 0 < ceiling <= _U63, "shape", at + 4)
     for offset, top, bottom in ((22, num, den), (38, paid_num, paid_den)):
-        _check(top > 0 and bottom > 0 and gcd(top, bottom) == 1, "epsilon", at + offset)
+        check_wire(top > 0 and bottom > 0 and gcd(top, bottom) == 1, "epsilon", at + offset)
     end = at + _DESIGN.size
     unit, name = payload[end : end + unit_size], payload[end + unit_size :][:name_size]
-    _check(bool(_UNIT.match(unit)) and len(unit) == unit_size, "unit", end)
-    _check(bool(_NAME.match(name)) and len(name) == name_size, "name", end + unit_size)
+    check_wire(bool(_UNIT.match(unit)) and len(unit) == unit_size, "unit", end)
+    check_wire(bool(_NAME.match(name)) and len(name) == name_size, "name", end + unit_size)
     design = PublicDesign(
         name=name.decode(),
         unit=unit.decode(),
@@ -214,8 +212,3 @@ def _read_design(payload: bytes, at: int) -> tuple[PublicDesign, int]:
         paid=(paid_num, paid_den),
     )
     return design, end + unit_size + name_size
-
-
-def _check(holds: object, reason: str, offset: int) -> None:
-    if not holds:
-        raise WireError(reason, offset)
