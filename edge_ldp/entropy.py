@@ -14,10 +14,12 @@ import os
 import weakref
 from collections.abc import Callable
 from struct import Struct
+from typing import TypeAlias
 
 from edge_ldp.device.draw import WORD_BYTES, WORD_RANGE, Draw, fold
 from edge_ldp.device.errors import EntropyError
 
+Entropy: TypeAlias = Callable[[int], bytes]  # as many bytes as asked for
 FALSE_ALARM_A_BLOCK = 22 / 2**64  # 6 pairs among its four guards, 16 with the four before
 _ENDS = 2 * WORD_BYTES  # two guards before a block, two after it
 _SIX = Struct("<6Q")  # guard, four words, guard
@@ -46,7 +48,7 @@ class Checked:
 
     __slots__ = ("_guards", "_is_stuck", "_source")
 
-    def __init__(self, source: Callable[[int], bytes]) -> None:
+    def __init__(self, source: Entropy) -> None:
         self._source = source
         self._guards: frozenset[bytes] = frozenset()
         self._is_stuck = False
@@ -67,7 +69,7 @@ class _SystemDraw(Draw):
     __slots__ = ("__weakref__",)
 
 
-def system_draw(source: Callable[[int], bytes] | None = None) -> Draw:
+def system_draw(source: Entropy | None = None) -> Draw:
     """Return a Draw on the operating system's CSPRNG (or `source`), checked, safe across fork.
 
     Raises, when used, what `Checked` raises.
@@ -103,7 +105,7 @@ class ReportDraw:
         return folded if folded >= 0 else self.below(n)
 
 
-def read_source(source: Callable[[int], bytes], size: int) -> bytes:
+def read_source(source: Entropy, size: int) -> bytes:
     """Return `size` bytes; raises EntropyError for whatever else the source does.
 
     Whoever waits for randomness waits for every kind of failure: there is none that a process

@@ -14,29 +14,21 @@ AHEAD's growing tree beats every smoother. That holds for surveys still to come,
 report otherwise. How clearly the held-out reports speak decides; measured: docs/results/bands.md.
 """
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from edge_ldp.arrays import Floats, Ints
 from edge_ldp.checks import GENERATOR, MODELLED, each, finite, integer_in, taking
 from edge_ldp.device.errors import ParameterError
+from edge_ldp.estimate.density import Density
 from edge_ldp.estimate.em import MAX_STRENGTH, STRENGTH, checked_counts, ems
-from edge_ldp.estimate.operator import model_of
+from edge_ldp.estimate.operator import Model, Modelled, model_of
 from edge_ldp.estimate.pure import integer_counts
 from edge_ldp.gateway.ems import MAX_ITERATIONS
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import ArrayLike
-
-    from edge_ldp.arrays import Floats, Ints
-    from edge_ldp.estimate.density import Density
-    from edge_ldp.estimate.operator import Model, Modelled
-
 
 STRENGTHS = (0.0, 0.01, 0.03, 0.1, 0.25, STRENGTH, 1.0, 2.0, 4.0, 8.0)
 CLEARLY = 1.65  # standard errors

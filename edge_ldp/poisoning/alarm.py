@@ -15,26 +15,18 @@ some density explains, and so does every output attack that a density can imitat
 a mechanism has two codes). Source: docs/methods.md, Poisoned reports.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import ceil
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
+from edge_ldp import Mechanism
+from edge_ldp.arrays import Floats
 from edge_ldp.checks import GENERATOR, MECHANISM, MODELLED, chance, finite, taking
+from edge_ldp.estimate.density import Density
 from edge_ldp.estimate.em import checked_counts, ems
-from edge_ldp.estimate.operator import model_of
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-    from edge_ldp import Mechanism
-    from edge_ldp.arrays import Floats
-    from edge_ldp.estimate.density import Density
-    from edge_ldp.estimate.operator import Model, Modelled, Operator
-
+from edge_ldp.estimate.operator import Model, Modelled, Operator, model_of
 
 FALSE_ALARM = 0.01
 TOLERANCE = 1e-4  # of the fit, in mass an iteration would still move; at most

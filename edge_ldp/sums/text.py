@@ -1,18 +1,13 @@
 """A forecast as text for people and as a view for machines."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from edge_ldp.ratio import exact_epsilon
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from edge_ldp.sums.forecast import Fleet, Forecast, ForecastRow
-    from edge_ldp.sums.law import Law
-    from edge_ldp.sums.modes import ModeChoice
+from edge_ldp.sums.forecast import Fleet, Forecast, ForecastRow
+from edge_ldp.sums.law import Law
+from edge_ldp.sums.modes import ModeChoice
 
 TITLES = {"whole": "whole run", "week": "week", "day": "day", "hour-of-day": "hour of day"}
 _FINE = 9.95  # per cent: below, one decimal is shown

@@ -10,28 +10,22 @@ assumes nothing needs to know what lies anywhere up to the ceiling.
 Sources: docs/design.md, The threshold, docs/sums.md; measured: docs/adaptive-theta.md.
 """
 
-from __future__ import annotations
-
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from edge_ldp import Mechanism
+from edge_ldp.arrays import Floats, Ints
 from edge_ldp.checks import GENERATOR, MECHANISM, a, mapping, taking
 from edge_ldp.device.errors import ParameterError
+from edge_ldp.estimate import Density
 from edge_ldp.estimate.density import bias, cut_off, empty_runs, mean_square
 from edge_ldp.estimate.joint import Evidence, cells, checked_counts_of, joint
 from edge_ldp.sums import Question, half_width, tail_sds
 from edge_ldp.sums.forecast import SHARES
 from edge_ldp.threshold.published import PRUNE_RUN
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from edge_ldp import Mechanism
-    from edge_ldp.arrays import Floats, Ints
-    from edge_ldp.estimate import Density
-
 
 SLACK = 0.05  # of the half-width: how much of it is given for truncated sums that err less
 PER_OCTAVE = 8  # thresholds each time the distance from low doubles

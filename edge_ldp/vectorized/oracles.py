@@ -5,32 +5,21 @@ take if none is refused; the first report that these do not finish, because of a
 level with a longer report, is made by the scalar client, and then all goes on behind it.
 """
 
-from __future__ import annotations
-
 import os
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
+from edge_ldp.arrays import Ints, Truths, WordArray
 from edge_ldp.checks import ORACLE, array, taking
 from edge_ldp.device.draw import Draw
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.device.oracle import Grr, HaarHrr, Hierarchy, Hrr, Olh, Oue
-from edge_ldp.entropy import Checked
+from edge_ldp.entropy import Checked, Entropy
+from edge_ldp.oracles import Oracle
+from edge_ldp.oracles.base import WaveClient
 from edge_ldp.oracles.hierarchy import PADDING
 from edge_ldp.vectorized.perturb import Words, accepted, over_limit, sample_many
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-    from edge_ldp.arrays import Ints
-    from edge_ldp.device.draw import Entropy
-    from edge_ldp.oracles import Oracle
-    from edge_ldp.vectorized.perturb import WordArray
-
-    Refused = NDArray[np.bool_]
-    Coded = Grr | Olh | Hrr | HaarHrr
-    Client = Coded | Hierarchy
 
 _CHUNK = 1 << 16  # reports, or words of OUE, at a time: bounds memory
 _CODED = (Grr, Olh, Hrr, HaarHrr)  # one word for each integer
@@ -65,7 +54,7 @@ def perturb_oracle_many(
     return made
 
 
-def _fill(made: Ints, client: Client, items: Ints, words: Words) -> None:
+def _fill(made: Ints, client: WaveClient | Hierarchy, items: Ints, words: Words) -> None:
     """Write the reports of the items into the rows of `made`."""
     while len(items):
         done = _try_fill(made, client, items, words)
@@ -76,7 +65,7 @@ def _fill(made: Ints, client: Client, items: Ints, words: Words) -> None:
             made, items = made[1:], items[1:]
 
 
-def _try_fill(made: Ints, client: Client, items: Ints, words: Words) -> int:
+def _try_fill(made: Ints, client: WaveClient | Hierarchy, items: Ints, words: Words) -> int:
     """Write the first reports, for all of which the words suffice; return how many."""
     if isinstance(client, Hierarchy):
         return _try_tree(made, client, items, words)
@@ -124,7 +113,7 @@ def _starts(steps: Ints, least: int) -> tuple[Ints, int]:
     return np.array(starts, np.int64), at
 
 
-def _reports(client: Coded, items: Ints, words: WordArray) -> tuple[Ints, Refused]:
+def _reports(client: WaveClient, items: Ints, words: WordArray) -> tuple[Ints, Truths]:
     """Return (one report a row, rows with a refused word); reports of such rows mean nothing."""
     public, limits, index = _public(client, items, words)
     total = client.channel.total
@@ -135,7 +124,9 @@ def _reports(client: Coded, items: Ints, words: WordArray) -> tuple[Ints, Refuse
     return np.stack([*public, code], axis=1), refused
 
 
-def _public(client: Coded, items: Ints, words: WordArray) -> tuple[list[Ints], list[int], Ints]:
+def _public(
+    client: WaveClient, items: Ints, words: WordArray
+) -> tuple[list[Ints], list[int], Ints]:
     """Return (numbers drawn before the code, their ranges, inputs of the channel)."""
     if isinstance(client, Grr):
         return [], [], items
@@ -180,7 +171,7 @@ def _parity(bits: Ints) -> Ints:
     return bits & 1
 
 
-def _before(refused: Refused) -> int:
+def _before(refused: Truths) -> int:
     """Return how many rows stand before the first refused one."""
     return int(np.argmax(refused)) if refused.any() else len(refused)
 

@@ -23,12 +23,10 @@ from edge_ldp.entropy import Checked, read_source
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from edge_ldp.arrays import Ints
+    from edge_ldp.arrays import Floats, Ints, Truths, WordArray
     from edge_ldp.device.channel import Channel
-    from edge_ldp.device.draw import Entropy
+    from edge_ldp.entropy import Entropy
     from edge_ldp.mechanisms import Mechanism
-
-    WordArray = NDArray[np.uint64]
 
 _CHUNK = 1 << 16  # reports at a time: bounds memory at about 10 MB
 _MAX_PRODUCT = 1 << 62  # (value − low)·(size − 1) must fit an int64
@@ -65,13 +63,13 @@ def draw_many(n: int, count: int, *, entropy: Entropy | None = None) -> Ints:
 
 
 @taking(mechanism=MECHANISM)
-def decode_table(mechanism: Mechanism) -> NDArray[np.float64]:
+def decode_table(mechanism: Mechanism) -> Floats:
     """Return `decode(code)` for every code, length code_count, unit of the stream."""
     return np.array([mechanism.decode(code) for code in range(mechanism.code_count)])
 
 
 @taking(mechanism=MECHANISM)
-def decode_many(mechanism: Mechanism, codes: ArrayLike) -> NDArray[np.float64]:
+def decode_many(mechanism: Mechanism, codes: ArrayLike) -> Floats:
     """Return the unbiased estimate of each code, unit of the stream; raises ParameterError."""
     given = _integers("codes", codes)
     if given.size and not 0 <= given.min() <= given.max() < mechanism.code_count:
@@ -108,7 +106,7 @@ def _perturb(r: Randomizer, values: Ints, words: Words) -> Ints:
     return np.concatenate(done)
 
 
-def _try_perturb(r: Randomizer, values: Ints, words: WordArray) -> tuple[Ints, NDArray[np.bool_]]:
+def _try_perturb(r: Randomizer, values: Ints, words: WordArray) -> tuple[Ints, Truths]:
     """Return (codes, rows with a refused word); codes of such rows mean nothing."""
     first, refused = _try_branch(r, r.channels[0], values, words[:, -2:])
     if len(r.channels) == 1:
@@ -124,7 +122,7 @@ def _try_perturb(r: Randomizer, values: Ints, words: WordArray) -> tuple[Ints, N
 
 def _try_branch(
     r: Randomizer, channel: Channel, values: Ints, words: WordArray
-) -> tuple[Ints, NDArray[np.bool_]]:
+) -> tuple[Ints, Truths]:
     span = r.high - r.low
     drawn = words[:, -1]
     refused = over_limit(drawn, channel.total)
@@ -173,7 +171,7 @@ def accepted(words: Words, n: int, count: int) -> WordArray:
     return remainder(drawn, n)
 
 
-def over_limit(words: WordArray, n: int) -> NDArray[np.bool_]:
+def over_limit(words: WordArray, n: int) -> Truths:
     """Say which words must be drawn again to give a uniform integer below n."""
     limit = limit_of(n)
     if limit == WORD_RANGE:

@@ -4,20 +4,14 @@ Both are kept as sums for each slot over all homes, so that they can be had for 
 an answer is about. Slots are quarter hours from local midnight; powers in W.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from edge_ldp.arrays import Floats, Ints
+from edge_ldp.entropy import Entropy
 from edge_ldp.mechanisms import Tuned
 from edge_ldp.vectorized import decode_many, perturb_many
-
-if TYPE_CHECKING:
-    from edge_ldp.arrays import Floats, Ints
-    from edge_ldp.device.draw import Entropy
-
 
 HOURS = 24
 HOUR_SLOTS = 4

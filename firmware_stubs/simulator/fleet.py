@@ -7,33 +7,23 @@ names, so a run is never repeated against the same aggregator. Of a day all home
 arrays; entropy is an argument, and values live only here, in memory, as on a device.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from agent.claims.batches import Key
-from edge_ldp.entropy import system_draw
+from agent.config.summed_streams import SumTerms
+from edge_ldp.arrays import Ints
+from edge_ldp.entropy import Entropy, system_draw
 from edge_ldp.protocol import messages
-from edge_ldp.protocol.plan import digest, judge, parse_plan, plan_tag
+from edge_ldp.protocol.plan import Plan, Policy, digest, judge, parse_plan, plan_tag
 from edge_ldp.protocol.presence import Presence, parse_presence
 from edge_ldp.protocol.signing import plan_bytes
 from edge_ldp.protocol.strict_json import MessageError
 from edge_ldp.vectorized import draw_many, encode_frame, perturb_many
 from firmware_stubs.simulator.outbox import Outbox
 from firmware_stubs.simulator.sums import HomesSums
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from agent.config.summed_streams import SumTerms
-    from edge_ldp.device.draw import Entropy
-    from edge_ldp.protocol.plan import Plan, Policy
-
-    Ints = NDArray[np.int64]
 
 SOFTWARE = "simulated-fleet 1"
 TOP_SERIES = (1 << 32) - 1
@@ -147,7 +137,7 @@ class SimulatedFleet:
         reports = self.outbox.on_receipt(device, kept, monotonic_s, is_live=is_live)
         return Confirmed(device, reports) if reports else None
 
-    def make_day(self, values: NDArray[np.int64]) -> bool:
+    def make_day(self, values: Ints) -> bool:
         """Randomise the next slots of every home, once, and keep them: one frame for each plan.
 
         Each slot goes under the newest plan that was issued before the slot was over, as with a
@@ -180,7 +170,7 @@ class SimulatedFleet:
         there = (p for p in reversed(self._plans) if p.issued_s < (slot + 1) * p.slot_seconds)
         return next(there, None)
 
-    def _keep(self, plan: Plan, values: NDArray[np.int64], first_slot: int) -> None:
+    def _keep(self, plan: Plan, values: Ints, first_slot: int) -> None:
         batch = 1 + self._batches
         tag = plan_tag(plan.to_json())
         frames = day_frames(plan, values, first_slot, batch, self._entropy, self.series, tag)
