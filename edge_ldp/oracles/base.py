@@ -193,6 +193,26 @@ class OfWave(Oracle):
         """Largest factor between two values' probabilities of one report, exactly."""
         return Fraction(*self.client.channel.ratio())
 
+    @property
+    @abstractmethod
+    def limits(self) -> tuple[int, ...]:
+        """Each integer of a report, code last, is from 0 to below its own of these."""
+
+    @property
+    def report_length(self) -> int:
+        """Integers in a report."""
+        return len(self.limits)
+
+    @property
+    def report_bits(self) -> int:
+        """Bits of a report whose integers each have a fixed width, public part included."""
+        return sum((limit - 1).bit_length() for limit in self.limits)
+
+    def split(self, report: Sequence[int]) -> tuple[tuple[int, ...], int]:
+        """Return (public part, code) of a report; raises ParameterError for what is none."""
+        *public, code = checked("report", report, *self.limits)
+        return tuple(public), code
+
     def law_of(self, index: int) -> list[Fraction]:
         """Return the exact probability of every code under one input of the wave."""
         wave = self.client.channel

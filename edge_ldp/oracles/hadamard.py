@@ -33,19 +33,9 @@ class Hrr(OfWave):
         return oracle.hrr(size, ratio.num, ratio.den)
 
     @property
-    def report_length(self) -> int:
-        """Two integers."""
-        return 2
-
-    @property
-    def report_bits(self) -> int:
-        """Bits of the row, and one."""
-        return (self.client.order - 1).bit_length() + 1
-
-    def split(self, report: Sequence[int]) -> tuple[tuple[int, ...], int]:
-        """Return ((row,), bit); raises ParameterError for what is no report."""
-        row, bit = checked("report", report, self.client.order, 2)
-        return (row,), bit
+    def limits(self) -> tuple[int, int]:
+        """Of the row, and of the bit."""
+        return self.client.order, 2
 
     def probabilities(self, value: int, public: Sequence[int]) -> list[Fraction]:
         """Return the exact probability of bit 0 and bit 1 under `value`, given (row,)."""
@@ -130,15 +120,9 @@ class HaarHrr(OfWave, Tree):
         return oracle.haar_hrr(size, ratio.num, ratio.den)
 
     @property
-    def report_length(self) -> int:
-        """Three integers."""
-        return 3
-
-    @property
-    def report_bits(self) -> int:
-        """Bits of the level, of a row of the largest, and one."""
-        height = self.client.height
-        return (height - 1).bit_length() + (height - 1) + 1
+    def limits(self) -> tuple[int, int, int]:
+        """Of the level, of a row of the largest, and of the bit."""
+        return self.client.height, self.nodes[0], 2
 
     @property
     def nodes(self) -> list[int]:
@@ -153,7 +137,7 @@ class HaarHrr(OfWave, Tree):
 
     def split(self, report: Sequence[int]) -> tuple[tuple[int, ...], int]:
         """Return ((level, row), bit); raises ParameterError for what is no report."""
-        level, row, bit = checked("report", report, self.client.height, self.nodes[0], 2)
+        (level, row), bit = super().split(report)
         if row >= self.nodes[level]:
             raise ParameterError("report", "a row below the number of the level's nodes")
         return (level, row), bit

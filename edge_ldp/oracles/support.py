@@ -99,14 +99,9 @@ class Grr(Support, OfWave):
         return oracle.grr(size, ratio.num, ratio.den)
 
     @property
-    def report_length(self) -> int:
-        """One integer."""
-        return 1
-
-    @property
-    def report_bits(self) -> int:
-        """Bits of the code."""
-        return (self.size - 1).bit_length()
+    def limits(self) -> tuple[int]:
+        """Of the code."""
+        return (self.size,)
 
     @property
     def own(self) -> Fraction:
@@ -117,10 +112,6 @@ class Grr(Support, OfWave):
     def other(self) -> Fraction:
         """Probability of a given other item."""
         return Fraction(self.client.channel.r_den, self.client.channel.total)
-
-    def split(self, report: Sequence[int]) -> tuple[tuple[int, ...], int]:
-        """Return ((), code); raises ParameterError for what is no report."""
-        return (), checked("report", report, self.size)[0]
 
     def probabilities(self, value: int, public: Sequence[int] = ()) -> list[Fraction]:
         """Return the exact probability of every code under `value`; nothing is public."""
@@ -155,14 +146,9 @@ class Olh(Support, OfWave):
         return cls.of(oracle.olh(integer(table, "size"), wave.d, wave.r_num, wave.r_den))
 
     @property
-    def report_length(self) -> int:
-        """Three integers."""
-        return 3
-
-    @property
-    def report_bits(self) -> int:
-        """Bits of a, b and the code."""
-        return 2 * (self.client.prime - 1).bit_length() + (self.client.channel.d - 1).bit_length()
+    def limits(self) -> tuple[int, int, int]:
+        """Of a, b and the code."""
+        return self.client.prime, self.client.prime, self.client.channel.d
 
     @property
     def own(self) -> Fraction:
@@ -178,8 +164,7 @@ class Olh(Support, OfWave):
 
     def split(self, report: Sequence[int]) -> tuple[tuple[int, ...], int]:
         """Return ((a, b), code); raises ParameterError for what is no report."""
-        prime = self.client.prime
-        a, b, code = checked("report", report, prime, prime, self.client.channel.d)
+        (a, b), code = super().split(report)
         if not a:
             raise ParameterError("report", "a multiplier of 1 or more")
         return (a, b), code
