@@ -115,7 +115,8 @@ def _play(args: argparse.Namespace, place: Path) -> Ended:
         known = aside.submit(_know, values, scenario)  # not at first, when everything starts
         played = run.play_on()
     found = compare(scenario, played, *known.result())
-    report = _write_report(found, true_density(values, _edges(found)), args.output)
+    edges = np.array(found.density["edges"], np.float64)
+    report = _write_report(found, true_density(values, edges), args.output)
     return Ended(
         "demo",
         to_json(found),
@@ -207,10 +208,6 @@ def _write_report(found: Comparison, density: NDArray[np.float64], output: Path)
     draw(found, density, png)
     html.write_text(page(found, png.read_bytes()))
     return {"html": str(html), "png": str(png)}
-
-
-def _edges(found: Comparison) -> NDArray[np.float64]:
-    return np.array(found.density["edges"], np.float64)
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:

@@ -1,5 +1,6 @@
 """The run itself: start every process, watch, let everything be accounted for, ask, stop."""
 
+import os
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -81,9 +82,9 @@ class Run(Playing):
         self._root = root
         self._view = view
         self._begun_s = time.monotonic()
-        self._log: FleetLog | None = None
+        self._log = FleetLog(Path(os.devnull))  # until the homes are started
         self._broker = ""
-        self._config = Path()
+        self.config = Path()  # the aggregator's, once the run has begun
         self._searched = Searched(0, 0, ())
         self._patterns = [
             build_patterns([base], registers_wh(base, powers))
@@ -97,7 +98,7 @@ class Run(Playing):
         """
         self._show("starting broker, aggregator, meters, agents and homes")
         broker = choose_broker(broker_kind, self._place, search_path())
-        self._broker, self._config = broker.name, self._start(broker)
+        self._broker, self.config = broker.name, self._start(broker)
         self._wait("starting", lambda: self._has_plan() or self._has_begun())
         return self._has_plan()
 
@@ -105,12 +106,7 @@ class Run(Playing):
         return time.time() >= self._scenario.started_s
 
     def _has_plan(self) -> bool:
-        return self._log is not None and bool(self._log.thetas)
-
-    @property
-    def config(self) -> Path:
-        """The aggregator's configuration, once the run has begun."""
-        return self._config
+        return bool(self._log.thetas)
 
     def play_half(self) -> None:
         """Play the first half; raises what `play_on` does.
@@ -156,17 +152,16 @@ class Run(Playing):
 
     def _show(self, phase: str) -> None:
         log = self._log
-        if log:
-            log.update()
+        log.update()
         self._view.show(
             Snapshot(
                 elapsed_s=time.monotonic() - self._begun_s,
                 phase=phase,
                 day=self._scenario.day(self._scenario.now_s(time.time())),
                 days=self._scenario.days,
-                created=log.created if log else 0,
-                confirmed=log.confirmed if log else 0,
-                thetas=tuple(log.thetas) if log else (),
+                created=log.created,
+                confirmed=log.confirmed,
+                thetas=tuple(log.thetas),
                 usages=tuple(self._crew.usages()),
             )
         )
@@ -187,18 +182,18 @@ class Run(Playing):
         with ThreadPoolExecutor() as asking:
             while True:
                 self._crew.check()
-                query = asking.submit(ask_command, "aggregator", "query", self._config, *by_hour)
+                query = asking.submit(ask_command, "aggregator", "query", self.config, *by_hour)
                 agents = [
                     asking.submit(ask_command, "agent", "status", config) for config in configs
                 ]
                 status = asking.submit(
-                    ask_command, "aggregator", "status", self._config, "--exact"
+                    ask_command, "aggregator", "status", self.config, "--exact"
                 ).result()
                 pending = any(row["pending"] for row in status["completeness"])
                 if pending and time.monotonic() < deadline:
                     time.sleep(LOOK_S)
                     continue
-                created = dict(self._log.homes) if self._log else {}
+                created = dict(self._log.homes)
                 for name, answer in zip(AGENTS, agents, strict=True):
                     created[name] = sum(row["created"] for row in answer.result()["streams"])
                 return Played(self._broker, query.result(), status, created, self._searched)
