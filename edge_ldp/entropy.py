@@ -20,6 +20,7 @@ from edge_ldp.device.draw import WORD_BYTES, WORD_RANGE, Draw, fold
 from edge_ldp.device.errors import EntropyError
 
 Entropy: TypeAlias = Callable[[int], bytes]  # as many bytes as asked for
+Uniform: TypeAlias = Callable[[int], int]  # a uniform integer from 0 to below it
 FALSE_ALARM_A_BLOCK = 22 / 2**64  # 6 pairs among its four guards, 16 with the four before
 _ENDS = 2 * WORD_BYTES  # two guards before a block, two after it
 _SIX = Struct("<6Q")  # guard, four words, guard

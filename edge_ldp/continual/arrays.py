@@ -3,12 +3,12 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from edge_ldp.arrays import Ints
 from edge_ldp.continual import consistency
 from edge_ldp.continual.consistency import FRACTION_BITS, weight
 from edge_ldp.continual.noise import BLOCK, RADIX_BITS, WORD_BITS, Column, NodeNoise
 from edge_ldp.continual.shape import Shape
 
-Integers = NDArray[np.int64]
 Words = NDArray[np.uint32]
 
 _GUIDE_BITS = 14  # 16384 cells of 2 bytes: fits a first-level cache
@@ -24,7 +24,7 @@ class ArrayNoise:
         self._shape = shape
         self._guides = [_guide(column) for column in noise.columns]
 
-    def chunk(self) -> Integers:
+    def chunk(self) -> Ints:
         """Return the consistent noise of every block of the chunk."""
         found = np.empty(self._shape.blocks, np.int64)
         for top in range(self._shape.tops):
@@ -33,7 +33,7 @@ class ArrayNoise:
             part[:] = self.subtree(top)[: len(part)]
         return found
 
-    def subtree(self, top: int) -> Integers:
+    def subtree(self, top: int) -> Ints:
         """Return the consistent noise of every block under a top node.
 
         When 64 bits might not hold a sum, it is done in Python's integers, with the same result.
@@ -60,7 +60,7 @@ class ArrayNoise:
         """Return the same as Python's integers."""
         return [int(one) for one in self.subtree(top).tolist()]
 
-    def nodes(self, level: int, first: int, count: int) -> Integers:
+    def nodes(self, level: int, first: int, count: int) -> Ints:
         """Return the noise of `count` nodes of a level from `first` on."""
         start = first // BLOCK
         end = -(-(first + count) // BLOCK)
@@ -105,7 +105,7 @@ def _guide(column: Column) -> NDArray[np.int16]:
     return guide
 
 
-def _spread(levels: list[Integers], fanout: int) -> Integers:
+def _spread(levels: list[Ints], fanout: int) -> Ints:
     """Return `consistency.consistent_leaves` of these levels."""
     ups = [levels[0]]
     for level in range(1, len(levels)):

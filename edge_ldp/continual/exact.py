@@ -4,14 +4,11 @@ Every parameter is a rational and every step an integer, so the laws are exactly
 Source: Canonne, Kamath, Steinke 2020 (arXiv 2004.00010), algorithms 1 and 2.
 """
 
-from collections.abc import Callable
 from fractions import Fraction
-from typing import TypeAlias
 
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.device.laplace import unit_exp
-
-Uniform: TypeAlias = Callable[[int], int]
+from edge_ldp.entropy import Uniform
 
 _WORD = 1 << 64
 

@@ -27,6 +27,7 @@ from sys import byteorder
 from typing import TypeAlias
 
 from edge_ldp.device.errors import ParameterError
+from edge_ldp.entropy import Uniform
 from edge_ldp.ratio import exp_bounds
 
 More: TypeAlias = Callable[[int], int]  # the nth further 32-bit word, n = 0, 1, …
@@ -132,8 +133,6 @@ def _minus_exp(x: Fraction, work: int) -> tuple[int, int]:
     low, high = exp_bounds(x, work)
     return (1 << 2 * work) // high, (1 << 2 * work) // low + 1
 
-
-Uniform: TypeAlias = Callable[[int], int]
 
 BLOCK = 256  # nodes that share one call of the hash
 KEY_BYTES = 32

@@ -16,9 +16,9 @@ from edge_ldp import checks
 from edge_ldp.continual.exact import bernoulli_exp, discrete_laplace, geometric
 from edge_ldp.continual.shape import Shape
 from edge_ldp.device.errors import ParameterError
+from edge_ldp.entropy import Uniform
 from edge_ldp.ratio import exact_epsilon
 
-Uniform: TypeAlias = Callable[[int], int]
 Flip: TypeAlias = Callable[[Fraction], bool]
 Counts: TypeAlias = Mapping[int, int]
 

@@ -8,12 +8,12 @@ import pytest
 
 from edge_ldp import ParameterError
 from edge_ldp.continual.exact import (
-    Uniform,
     bernoulli_exp,
     discrete_laplace,
     geometric,
     uniform,
 )
+from edge_ldp.entropy import Uniform
 from edge_ldp.ratio import exp_fraction
 from tests.edge_ldp.continual.paths import bounded_law
 from tests.edge_ldp.laws import exact_law, scripted

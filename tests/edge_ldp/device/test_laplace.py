@@ -14,6 +14,7 @@ from edge_ldp.device.laplace import (
     integer_laplace,
     unit_exp,
 )
+from edge_ldp.entropy import Uniform
 from edge_ldp.ratio import exp_fraction
 from tests.edge_ldp.continual.paths import bounded_law, noise_from
 
@@ -37,7 +38,7 @@ def test_a_number_has_the_discrete_laplace_law(scale: int) -> None:
 def test_a_blocks_noise_has_its_law_and_so_its_promise(scale: int, cells: int) -> None:
     """Pr[z] ∝ q^max|z_j|: what lies as far out weighs the same, one further out q times that."""
 
-    def number(draw: exact.Uniform) -> int:
+    def number(draw: Uniform) -> int:
         return sum((z + 50) * 101**at for at, z in enumerate(block_laplace(scale, cells, draw)))
 
     law, cut = bounded_law(number, F(1, 3_000))
