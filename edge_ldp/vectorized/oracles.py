@@ -19,7 +19,7 @@ from edge_ldp.entropy import Checked, Entropy
 from edge_ldp.oracles import Oracle
 from edge_ldp.oracles.base import WaveClient
 from edge_ldp.oracles.hierarchy import PADDING
-from edge_ldp.vectorized.perturb import Words, accepted, over_limit, sample_many
+from edge_ldp.vectorized.perturb import Words, accepted_words, over_limit, sample_many
 
 _CHUNK = 1 << 16  # reports, or words of OUE, at a time: bounds memory
 _CODED = (Grr, Olh, Hrr, HaarHrr)  # one word for each integer
@@ -156,7 +156,7 @@ def _unary(client: Oue, items: Ints, words: Words) -> NDArray[np.uint8]:
         limits = np.where(
             np.arange(client.size) == chosen, np.uint64(own), np.uint64(2 * client.r_den)
         )
-        drawn = accepted(words, 2 * own, limits.size).reshape(limits.shape)
+        drawn = accepted_words(words, 2 * own, limits.size).reshape(limits.shape)
         made[at : at + many] = np.packbits(drawn < limits, axis=1, bitorder="little")
     return made
 

@@ -59,7 +59,7 @@ def draw_many(n: int, count: int, *, entropy: Entropy | None = None) -> Ints:
 
     Raises ParameterError unless 1 ≤ n ≤ 2**63.
     """
-    return accepted(Words(entropy or Checked(os.urandom)), n, count).astype(np.int64)
+    return accepted_words(Words(entropy or Checked(os.urandom)), n, count).astype(np.int64)
 
 
 @taking(mechanism=MECHANISM)
@@ -160,7 +160,7 @@ class Words:
         self._held = words.tobytes() + self._held
 
 
-def accepted(words: Words, n: int, count: int) -> WordArray:
+def accepted_words(words: Words, n: int, count: int) -> WordArray:
     """Return `count` uniform integers below n, as `count` calls of a scalar draw would."""
     drawn = words.take(count)
     refused = over_limit(drawn, n)
