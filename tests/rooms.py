@@ -304,7 +304,7 @@ ROOMS = {
     ),
     "firmware_stubs/demo": Room(
         "two scenarios, through the services' commands alone",
-        "edge_ldp/device edge_ldp/mechanisms edge_ldp/protocol edge_ldp/vectorized"
+        "edge_ldp/mechanisms edge_ldp/protocol edge_ldp/vectorized"
         f" firmware_stubs/data firmware_stubs/meters {BASE}",
         "numpy scipy matplotlib rich",
         io="*",
