@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from firmware_stubs.meters.telegram import Display
+from firmware_stubs.meters.telegram import Display, kilo
 
 
 def text_line(**shown: Any) -> bytes:
@@ -11,7 +11,7 @@ def text_line(**shown: Any) -> bytes:
     now = Display(**shown)
     return (
         f"power={now.power_w},export={now.export_power_w},"
-        f"import_kwh={_kilo(now.import_wh)},export_kwh={_kilo(now.export_wh)}\r\n"
+        f"import_kwh={kilo(now.import_wh)},export_kwh={kilo(now.export_wh)}\r\n"
     ).encode("ascii")
 
 
@@ -26,7 +26,3 @@ def json_line(**shown: Any) -> bytes:
     }
     line = json.dumps({"Time": now.time_s, "Id": now.meter_id, "ENERGY": energy})
     return line.encode("ascii") + b"\r\n"
-
-
-def _kilo(number: int) -> str:
-    return f"{number // 1000}.{number % 1000:03d}"

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from firmware_stubs.meters.pty_port import MeterEnd
-from firmware_stubs.meters.telegram import Display
+from firmware_stubs.meters.telegram import Display, reflected_crc
 
 Values = Callable[[], tuple[int, int, int]]
 """Net power in W, import and export in Wh, as they are now."""
@@ -166,9 +166,4 @@ async def serve(  # noqa: PLR0913 (how a meter is)
 
 def crc(frame: bytes) -> bytes:
     """Return the CRC-16/MODBUS of a frame as it is sent."""
-    remainder = 0xFFFF
-    for byte in frame:
-        remainder ^= byte
-        for _ in range(8):
-            remainder = remainder >> 1 ^ (0xA001 if remainder & 1 else 0)
-    return remainder.to_bytes(2, "little")
+    return reflected_crc(frame, 0xA001).to_bytes(2, "little")

@@ -11,7 +11,7 @@ from operator import xor
 from typing import Any
 
 from firmware_stubs.meters.pty_port import MeterEnd
-from firmware_stubs.meters.telegram import Display, check_printable
+from firmware_stubs.meters.telegram import Display, check_printable, kilo
 
 
 def readout_telegram(*, is_net: bool = False, **shown: Any) -> bytes:
@@ -27,8 +27,8 @@ def readout_telegram(*, is_net: bool = False, **shown: Any) -> bytes:
         "/TST5Q3DB1024 V3.04",
         "",
         "1-0:0.0.0*255(0272031312565)",
-        f"1-0:1.8.0*255({_kilo(now.import_wh)}0000*kWh)",
-        f"1-0:2.8.0*255({_kilo(now.export_wh)}0000*kWh)",
+        f"1-0:1.8.0*255({kilo(now.import_wh, 8)}0000*kWh)",
+        f"1-0:2.8.0*255({kilo(now.export_wh, 8)}0000*kWh)",
         "1-0:21.7.0*255(000126.00*W)",
         *(
             (f"1-0:1.7.0*255({now.net_w:07d}.00*W)",)
@@ -44,10 +44,6 @@ def readout_telegram(*, is_net: bool = False, **shown: Any) -> bytes:
         "",
     )
     return "\r\n".join(lines).encode("ascii")
-
-
-def _kilo(number: int) -> str:
-    return f"{number // 1000:08d}.{number % 1000:03d}"
 
 
 ACKNOWLEDGED_S = 0.2  # six characters at 300 baud

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from edge_ldp.device.errors import ParameterError
-from firmware_stubs.meters.telegram import Display, check_printable
+from firmware_stubs.meters.telegram import Display, check_printable, reflected_crc
 
 _ESCAPE = b"\x1b" * 4
 _OPEN, _LIST, _CLOSE = 0x0101, 0x0701, 0x0201
@@ -71,12 +71,7 @@ def _frame(body: bytes) -> bytes:
 
 def crc(data: bytes) -> int:
     """Return the CRC-16/X-25 of `data`."""
-    remainder = 0xFFFF
-    for byte in data:
-        remainder ^= byte
-        for _ in range(8):
-            remainder = remainder >> 1 ^ (0x8408 if remainder & 1 else 0)
-    return remainder ^ 0xFFFF
+    return reflected_crc(data, 0x8408) ^ 0xFFFF
 
 
 def _message(number: int, choice: int, body: bytes) -> bytes:

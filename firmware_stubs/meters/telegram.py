@@ -5,6 +5,7 @@ Source: P1 Companion Standard 5.0.2 §5, §6.
 """
 
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Any, NamedTuple
 
 from edge_ldp.device.errors import ParameterError
@@ -48,13 +49,13 @@ def p1_telegram(*, has_hex_clock: bool = False, **shown: Any) -> bytes:
         "1-3:0.2.8(50)",
         f"0-0:1.0.0({cosem_time(now.time_s) if has_hex_clock else timestamp(now.time_s)})",
         f"0-0:96.1.1({now.meter_id.encode().hex().upper()})",
-        f"1-0:1.8.1({_kilo(now.import_wh // 2, 6)}*kWh)",
-        f"1-0:1.8.2({_kilo(now.import_wh - now.import_wh // 2, 6)}*kWh)",
-        f"1-0:2.8.1({_kilo(now.export_wh // 2, 6)}*kWh)",
-        f"1-0:2.8.2({_kilo(now.export_wh - now.export_wh // 2, 6)}*kWh)",
+        f"1-0:1.8.1({kilo(now.import_wh // 2, 6)}*kWh)",
+        f"1-0:1.8.2({kilo(now.import_wh - now.import_wh // 2, 6)}*kWh)",
+        f"1-0:2.8.1({kilo(now.export_wh // 2, 6)}*kWh)",
+        f"1-0:2.8.2({kilo(now.export_wh - now.export_wh // 2, 6)}*kWh)",
         "0-0:96.14.0(0002)",
-        f"1-0:1.7.0({_kilo(now.power_w, 2)}*kW)",
-        f"1-0:2.7.0({_kilo(now.export_power_w, 2)}*kW)",
+        f"1-0:1.7.0({kilo(now.power_w, 2)}*kW)",
+        f"1-0:2.7.0({kilo(now.export_power_w, 2)}*kW)",
         *_CONSTANT,
         "!",
     )
@@ -69,10 +70,10 @@ def full_p1_telegram(*, power_w: int, import_wh: int, **rest: Any) -> bytes:
     """
     body = p1_telegram(power_w=power_w, import_wh=import_wh, **rest)[: -len("!ABCD\r\n")]
     lines = (
-        f"1-0:3.7.0({_kilo(0, 4)}*kvar)",
-        f"1-0:4.7.0({_kilo(power_w // 10, 4)}*kvar)",
+        f"1-0:3.7.0({kilo(0, 4)}*kvar)",
+        f"1-0:4.7.0({kilo(power_w // 10, 4)}*kvar)",
         "0-1:24.1.0(003)",
-        f"0-1:24.2.1({timestamp(rest['time_s'])})({_kilo(import_wh, 5)}*m3)",
+        f"0-1:24.2.1({timestamp(rest['time_s'])})({kilo(import_wh, 5)}*m3)",
         "0-2:24.1.0(007)",
         f"0-2:24.2.1({timestamp(rest['time_s'])})(00872.234*m3)",
         "!",
@@ -109,15 +110,30 @@ def cosem_time(time_s: int) -> str:
 
 def crc(body: bytes) -> int:
     """Return the CRC-16/ARC of everything from "/" to "!"."""
-    remainder = 0
-    for byte in body:
-        remainder ^= byte
-        remainder = remainder >> 4 ^ _NIBBLES[remainder & 15]
-        remainder = remainder >> 4 ^ _NIBBLES[remainder & 15]
+    return reflected_crc(body, 0xA001, 0)
+
+
+def reflected_crc(octets: bytes, polynomial: int, start: int = 0xFFFF) -> int:
+    """Return what is left of bytes, lowest bit first, by a polynomial written the same way."""
+    remainder, nibbles = start, _nibbles(polynomial)
+    for octet in octets:
+        remainder ^= octet
+        remainder = remainder >> 4 ^ nibbles[remainder & 15]
+        remainder = remainder >> 4 ^ nibbles[remainder & 15]
     return remainder
 
 
-def _kilo(number: int, digits: int) -> str:
+@cache
+def _nibbles(polynomial: int) -> tuple[int, ...]:
+    """Return what is left of each four bits."""
+    left = list(range(16))
+    for _ in range(4):
+        left = [one >> 1 ^ (polynomial if one & 1 else 0) for one in left]
+    return tuple(left)
+
+
+def kilo(number: int, digits: int = 1) -> str:
+    """Return a number of thousandths with three decimals, and zeros before it."""
     return f"{number // 1000:0{digits}d}.{number % 1000:03d}"
 
 
@@ -133,11 +149,6 @@ def _last_sunday(year: int, month: int) -> datetime:
     last = datetime(year, month, 31, 1, tzinfo=UTC)  # March and October have 31 days
     return last - timedelta(days=(last.weekday() + 1) % 7)
 
-
-_NIBBLES = (
-    0x0000, 0xCC01, 0xD801, 0x1400, 0xF001, 0x3C00, 0x2800, 0xE401,
-    0xA001, 0x6C00, 0x7800, 0xB401, 0x5000, 0x9C01, 0x8801, 0x4400,
-)  # fmt: skip
 
 _CONSTANT = (
     "0-0:96.7.21(00005)",
