@@ -16,27 +16,23 @@ class Recipe(NamedTuple):
     """A name of the command line: what makes it, and which options it takes."""
 
     make: Callable[..., Subject]
-    options: frozenset[str]
-
-
-def _recipe(make: Callable[..., Subject], *options: str) -> Recipe:
-    return Recipe(make, frozenset(options))
+    options: tuple[str, ...]
 
 
 RANGE = ("low", "high")
 KINDS: dict[str, Recipe] = {
-    mechanisms.SquareWave.name: _recipe(mechanisms.SquareWave, *RANGE, "size"),
-    mechanisms.StochasticRounding.name: _recipe(mechanisms.StochasticRounding, *RANGE),
-    mechanisms.Piecewise.name: _recipe(mechanisms.Piecewise, *RANGE, "size"),
-    mechanisms.Hybrid.name: _recipe(mechanisms.Hybrid, *RANGE, "size"),
-    mechanisms.Tuned.name: _recipe(mechanisms.Tuned, *RANGE, "bits"),
-    mechanisms.GeneralWave.name: _recipe(mechanisms.GeneralWave, *RANGE, "size", "top"),
-    Grr.name: _recipe(Grr, "size"),
-    Olh.name: _recipe(Olh, "size"),
-    Hrr.name: _recipe(Hrr, "size"),
-    Oue.name: _recipe(Oue, "size"),
-    Hierarchy.name: _recipe(Hierarchy, "size", "fanout"),
-    HaarHrr.name: _recipe(HaarHrr, "size"),
+    mechanisms.SquareWave.name: Recipe(mechanisms.SquareWave, (*RANGE, "size")),
+    mechanisms.StochasticRounding.name: Recipe(mechanisms.StochasticRounding, RANGE),
+    mechanisms.Piecewise.name: Recipe(mechanisms.Piecewise, (*RANGE, "size")),
+    mechanisms.Hybrid.name: Recipe(mechanisms.Hybrid, (*RANGE, "size")),
+    mechanisms.Tuned.name: Recipe(mechanisms.Tuned, (*RANGE, "bits")),
+    mechanisms.GeneralWave.name: Recipe(mechanisms.GeneralWave, (*RANGE, "size", "top")),
+    Grr.name: Recipe(Grr, ("size",)),
+    Olh.name: Recipe(Olh, ("size",)),
+    Hrr.name: Recipe(Hrr, ("size",)),
+    Oue.name: Recipe(Oue, ("size",)),
+    Hierarchy.name: Recipe(Hierarchy, ("size", "fanout")),
+    HaarHrr.name: Recipe(HaarHrr, ("size",)),
 }
 ORACLES = frozenset({Grr.name, Olh.name, Hrr.name, Oue.name, Hierarchy.name, HaarHrr.name})
 CATEGORIES = 1024  # default size of the oracles
