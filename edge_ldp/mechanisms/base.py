@@ -51,9 +51,13 @@ class Mechanism(ABC):
     def from_plan(cls, table: Mapping[str, object]) -> Self:
         """Return the mechanism that `to_plan` described; raises ParameterError for the field."""
 
-    @abstractmethod
     def to_plan(self) -> dict[str, object]:
         """Return the integers that define this mechanism, ready for JSON."""
+        return {"mechanism": self.name, "low": self.low, "high": self.high, **self._shape()}
+
+    @abstractmethod
+    def _shape(self) -> dict[str, object]:
+        """Return what a plan says of it beside its name and range."""
 
     def __repr__(self) -> str:
         r = self.randomizer

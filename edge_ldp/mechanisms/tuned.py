@@ -62,18 +62,10 @@ class Tuned(Mechanism):
         low, high = bounds(table)
         return cls.of(parse_response(inner(table, "table")), low=low, high=high)
 
-    def to_plan(self) -> dict[str, object]:
-        """Return the integers that define this mechanism, ready for JSON."""
-        return {
-            "mechanism": self.name,
-            "low": self.low,
-            "high": self.high,
-            "table": {
-                "weights": [list(row) for row in self.response.weights],
-                "outputs": list(self.response.outputs),
-                "scale": self.response.scale,
-            },
-        }
+    def _shape(self) -> dict[str, object]:
+        weights = [list(row) for row in self.response.weights]
+        outputs, scale = list(self.response.outputs), self.response.scale
+        return {"table": {"weights": weights, "outputs": outputs, "scale": scale}}
 
     def __eq__(self, other: object) -> bool:
         return (

@@ -38,15 +38,8 @@ class Waved(Mechanism):
         Waved.__init__(made, *bounds(table), (num, den), *waves(table, cls.branch_count))
         return made
 
-    def to_plan(self) -> dict[str, object]:
-        """Return the integers that define this mechanism, ready for JSON."""
-        return {
-            "mechanism": self.name,
-            "low": self.low,
-            "high": self.high,
-            "coin": list(self.randomizer.coin),
-            "waves": wave_rows(self.waves),
-        }
+    def _shape(self) -> dict[str, object]:
+        return {"coin": list(self.randomizer.coin), "waves": wave_rows(self.waves)}
 
 
 class SquareWave(Waved):
@@ -199,15 +192,9 @@ class GeneralWave(Mechanism):
         GeneralWave._use(made, *bounds(table), shape)
         return made
 
-    def to_plan(self) -> dict[str, object]:
-        """Return the integers that define this mechanism, ready for JSON."""
+    def _shape(self) -> dict[str, object]:
         shape = self.shape
-        return {
-            "mechanism": self.name,
-            "low": self.low,
-            "high": self.high,
-            "profile": {"d": shape.d, "r_den": shape.r_den, "weights": list(shape.weights)},
-        }
+        return {"profile": {"d": shape.d, "r_den": shape.r_den, "weights": list(shape.weights)}}
 
     def _use(self, low: int, high: int, shape: Profile) -> None:
         super().__init__(randomizer(low, high, BUCKETS, (1, 1), (shape,)))

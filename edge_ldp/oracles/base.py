@@ -59,9 +59,13 @@ class Oracle(ABC):
     def from_plan(cls, table: Mapping[str, object]) -> Self:
         """Return the oracle that `to_plan` described; raises ParameterError for the field."""
 
-    @abstractmethod
     def to_plan(self) -> dict[str, object]:
         """Return the integers that define this oracle, ready for JSON."""
+        return {"mechanism": self.name, "size": self.size, **self._shape()}
+
+    @abstractmethod
+    def _shape(self) -> dict[str, object]:
+        """Return what a plan says of it beside its name and size."""
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} size {self.size} ε {self.epsilon:.6g}>"
@@ -183,10 +187,8 @@ class OfWave(Oracle):
             raise ParameterError("waves", f"[[{client.channel.d}, 0, r_num, r_den]]")
         return cls.of(client)
 
-    def to_plan(self) -> dict[str, object]:
-        """Return the integers that define this oracle, ready for JSON."""
-        rows = wave_rows((self.client.channel,))
-        return {"mechanism": self.name, "size": self.size, "waves": rows}
+    def _shape(self) -> dict[str, object]:
+        return {"waves": wave_rows((self.client.channel,))}
 
     @property
     def max_ratio(self) -> Fraction:

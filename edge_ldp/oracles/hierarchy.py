@@ -46,14 +46,9 @@ class Hierarchy(Tree):
         levels = tuple(_parse_level(row) for row in rows)
         return cls.of(oracle.hierarchy(integer(table, "size"), integer(table, "fanout"), levels))
 
-    def to_plan(self) -> dict[str, object]:
-        """Return the integers that define this oracle, ready for JSON."""
-        return {
-            "mechanism": self.name,
-            "size": self.size,
-            "fanout": self.client.fanout,
-            "levels": [level.to_plan() for level in self.levels],
-        }
+    def _shape(self) -> dict[str, object]:
+        levels = [level.to_plan() for level in self.levels]
+        return {"fanout": self.client.fanout, "levels": levels}
 
     @cached_property
     def levels(self) -> tuple[Grr | Olh, ...]:

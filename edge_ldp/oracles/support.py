@@ -226,10 +226,8 @@ class Oue(Support):
         r_num, r_den = integers("ratio", table.get("ratio"), 2)
         return cls.of(oracle.oue(integer(table, "size"), r_num, r_den))
 
-    def to_plan(self) -> dict[str, object]:
-        """Return the integers that define this oracle, ready for JSON."""
-        ratio = [self.client.r_num, self.client.r_den]
-        return {"mechanism": self.name, "size": self.size, "ratio": ratio}
+    def _shape(self) -> dict[str, object]:
+        return {"ratio": [self.client.r_num, self.client.r_den]}
 
     @property
     def max_ratio(self) -> Fraction:
