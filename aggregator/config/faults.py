@@ -154,7 +154,16 @@ def _url_faults(key: str, url: str) -> Iterator[tuple[str, str]]:
         yield key, "no password in it; name a file of mode 0600 as password_file"
 
 
-_KEYS = {"low": "low", "high": "ceiling"}  # of mechanisms' parameters, where others are meant
+_KEYS = {  # of the parameters of mechanisms and layouts, where others are meant
+    "low": "low",
+    "high": "ceiling",
+    "slot_seconds": "slot_seconds",
+    "days": "home_sums.days",
+    "cells": "home_sums.cells",
+    "offset_s": "home_sums.offset_s",
+    "block_hours": "home_sums.block_hours",
+    "block": "home_sums.block_hours",
+}
 
 
 def _stream_faults(stream: StreamTable) -> Iterator[tuple[str, str]]:

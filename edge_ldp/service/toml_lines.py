@@ -31,6 +31,10 @@ def _lines(text: str) -> Iterator[tuple[str, int]]:
         elif one := _TABLE.match(words):
             table = one[1]
             yield table, number
+            around, _, below = table.partition(".")
+            if around in counts:  # [streams.sums] is of the last [[streams]] before it
+                table = f"{around}[{counts[around]}].{below}"
+                yield table, number
         elif key := _KEY.match(words):
             yield f"{table}.{key[1]}".lstrip("."), number
 

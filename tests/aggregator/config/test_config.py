@@ -151,17 +151,35 @@ def test_a_fault_names_the_file_the_key_and_what_was_expected(
         ("days = 7", "home_sums.share", "missing"),
         ("share = 1.5", "home_sums.share", "<= 1"),
         ("share = 1.0\ndays = 0", "home_sums.days", ">= 1"),
-        ("share = 1.0\ncells = 7", "home_sums", "one of 1, 2, 3"),
-        ("share = 1.0\ncells = 96", "home_sums", "at least 2 slots in each"),
-        ("share = 1.0\ncells = 6\nblock_hours = 2", "home_sums", "hours of whole cells"),
-        ("share = 1.0\noffset_s = 1", "home_sums", "whole slots"),
+        ("share = 1.0\ncells = 7", "home_sums.cells", "one of 1, 2, 3"),
+        ("share = 1.0\ncells = 96", "home_sums.cells", "at least 2 slots in each"),
+        (
+            "share = 1.0\ncells = 6\nblock_hours = 2",
+            "home_sums.block_hours",
+            "hours of whole cells",
+        ),
+        ("share = 1.0\noffset_s = 1", "home_sums.offset_s", "whole slots"),
     ],
 )
 def test_sums_that_no_home_could_make_are_not_asked_for(sums: str, key: str, expected: str) -> None:
+    text = f"{GOOD}[streams.home_sums]\n{sums}\n"
     with pytest.raises(ConfigError) as caught:
-        parse_config(f"{GOOD}[streams.home_sums]\n{sums}\n", "f.toml")
+        parse_config(text, "f.toml")
     assert caught.value.key == f"streams[0].{key}"
     assert expected in caught.value.expected
+    name = key.rpartition(".")[2]
+    lines = text.splitlines()
+    at = [number for number, line in enumerate(lines, 1) if line.startswith(f"{name} = ")]
+    where = at[-1] if name in sums else lines.index("[streams.home_sums]") + 1
+    assert str(caught.value).endswith(f"(line {where})")
+
+
+def test_slots_that_no_day_has_are_named_by_their_key() -> None:
+    text = f"{GOOD}slot_seconds = 1000\n[streams.home_sums]\nshare = 1.0\n"
+    with pytest.raises(ConfigError) as caught:
+        parse_config(text, "f.toml")
+    assert caught.value.key == "streams[0].slot_seconds"
+    assert "a length that divides the day" in caught.value.expected
 
 
 def test_a_stream_may_ask_for_a_ready_table() -> None:
