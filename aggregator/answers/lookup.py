@@ -30,6 +30,11 @@ def read_plans(reader: Reader, stream: StreamTable) -> dict[int, Plan]:
     return {row.epoch: stored_plan(row) for row in reader.plans() if row.stream == stream.id}
 
 
+def read_used_plans(reader: Reader, stream: StreamTable) -> dict[int, Plan]:
+    """Return the plans that devices go by: of sums alone none, even if some were issued once."""
+    return {} if stream.is_summed_alone else read_plans(reader, stream)
+
+
 def newest_plan(rows: Iterable[PlanRow], stream: StreamTable) -> PlanRow | None:
     """Return the row of a stream's plan in force, None without one."""
     mine = (row for row in rows if row.stream == stream.id)

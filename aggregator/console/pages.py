@@ -19,7 +19,7 @@ from aggregator.answers.fleet.one_device import DeviceAnswer, read_device
 from aggregator.answers.fleet.status import fortnight, read_summary, shown_device
 from aggregator.answers.fleet.status_answer import DayCounts, FleetSummary, ShownDevice
 from aggregator.answers.local_time import LENGTHS, Spans
-from aggregator.answers.lookup import newest_plan, read_plans, read_revisions
+from aggregator.answers.lookup import newest_plan, read_revisions, read_used_plans
 from aggregator.answers.parts import AnswerPart
 from aggregator.answers.plan_view import Look, PlanTerms, look_of, plan_terms
 from aggregator.answers.units import amount_of
@@ -202,7 +202,7 @@ def stream_page(request: PageRequest) -> StreamPage:
     stream = request.stream()
     zone = request.zone(stream)
     revisions = read_revisions(request.reader, stream)
-    theta = plan_terms(read_plans(request.reader, stream), revisions)
+    theta = plan_terms(read_used_plans(request.reader, stream), revisions)
     counted = request.reader.presence(stream.id)
     return StreamPage(
         **asdict(_one_stream(request, stream)),
@@ -263,7 +263,10 @@ def plans(request: PageRequest) -> PlansPage:
     """Return a page of a stream's plans."""
     stream = request.stream()
     window_s = min(one.slot_seconds for one in request.config.streams)  # slots that windows are of
-    revisions, found = read_revisions(request.reader, stream), read_plans(request.reader, stream)
+    revisions, found = (
+        read_revisions(request.reader, stream),
+        read_used_plans(request.reader, stream),
+    )
     by = orders(request.config, stream, found, revisions, request.reader.audit())
     theta = [
         replace(row, reasons=[*by.get(row.epoch, ()), *(row.reasons or ())])

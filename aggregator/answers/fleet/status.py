@@ -8,7 +8,7 @@ from msgspec import UNSET
 from aggregator.answers.crowds import MOVED_AGES
 from aggregator.answers.fleet import status_answer as told
 from aggregator.answers.fleet.completeness import CuratedPlaces, StreamPlaces, stream_places
-from aggregator.answers.lookup import read_plans, read_revisions
+from aggregator.answers.lookup import read_revisions, read_used_plans
 from aggregator.answers.plan_view import look_of, plan_terms
 from aggregator.config import AggregatorConfig, StreamTable
 from aggregator.counting.records import Record
@@ -219,7 +219,7 @@ def _stream_state(
     now_s: int,
     retired_s: int | None,
 ) -> told.StreamState:
-    plans = {} if stream.is_summed_alone else read_plans(reader, stream)
+    plans = read_used_plans(reader, stream)
     revisions = read_revisions(reader, stream)
     mine = [row for row in sums if row.stream == stream.id]
     dated = None

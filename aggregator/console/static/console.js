@@ -477,7 +477,7 @@
   }
 
   // what homes' own sums say of the range: the whole, each period, each part of the day
-  function sums(table, { sums: one, mode }) {
+  function sums(table, { sums: one, mode, mean }) {
     byId("sums").hidden = !one;
     if (!one) return;
     const { unit, zone, amount: in_ } = table.dataset;
@@ -492,7 +492,7 @@
     ]));
     const { mean_sway: moved } = one.whole;
     said(byId("sums-said"), [
-      `Known better here: the mean by ${mode === "sums" ? "homes' own sums" : "reports"}.`,
+      (mode === "sums" || mean !== null) && `Known better here: the mean by ${mode === "sums" ? "homes' own sums" : "reports"}.`,
       moved !== null && `Any honest homes, whatever they use; one that lies can move the mean of all by ${plain(moved)} ${unit} (n·R + 56b of each sum).`,
       named.some(([, , row]) => row.withheld) && "Withheld: fewer homes sent sums, or are left out, than [query] min_devices.",
       ...one.warnings,

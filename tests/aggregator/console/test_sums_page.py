@@ -2,6 +2,7 @@
 
 import csv
 import re
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
@@ -11,6 +12,9 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from aggregator.config import load_config
+from aggregator.plans import planner
+from aggregator.store.contract import PlanRow
+from aggregator.store.opening import open_store
 from tests.aggregator.console.conftest import PATIENCE_MS
 from tests.aggregator.console.small_fleet import (
     Fleet,
@@ -105,6 +109,7 @@ def test_gas_by_the_hour_is_told_in_cubic_metres_and_as_sums_alone(
     plan = add_plans(fleet, 2)
     homes = [f"north-{at:04d}" for at in range(HOMES)]
     add_reports(fleet, plan, {"north": HOMES}, 2)
+    _add_plan_of_gas(fleet)
     add_sums(fleet, plan, homes, 3, scale=2000, at_stream=1)
     sums = fleet.json("query", "--no-density", "--stream", "power1")["sums"]
     with serving(fleet) as (address, _), looking(browser, address) as page:
@@ -145,6 +150,13 @@ def test_gas_by_the_hour_is_told_in_cubic_metres_and_as_sums_alone(
         shown = page.locator("#forecast-table tbody tr").evaluate_all(CELLS_SHOWN)
         assert [cells[0][0] for cells in shown] == QUESTIONS_OF_SUMS
         assert page.locator("#splits").is_hidden()
+
+
+def _add_plan_of_gas(fleet: Fleet) -> None:
+    """Issue a plan as older versions did, which nobody goes by."""
+    with closing(open_store(fleet.config, str(fleet.file))) as store:
+        first = planner.first_plan("demo", fleet.config.streams[1], epoch=1, now_s=0)
+        store.add_plan(PlanRow(2, 1, first.issued_s, first.to_json()))
 
 
 def _look_at_tiles(page: Page, fleet: Fleet) -> None:
