@@ -26,8 +26,8 @@ epsilon = {epsilon:<25}# of no report: gas has sums alone
 slot_seconds = {slot:<20} # a gas meter moves once an hour
 bucket_slots = 1
 [streams.home_sums]
-share = 0.125
-days = 7
+share = 0.125                       # of the ε of a home's window
+days = 7                            # 28: a month twice as exactly, but no week of it
 """
 DAY_S = 86_400
 

@@ -32,6 +32,10 @@ EXIT_USAGE = 2
 PICTURES = (".png", ".svg")
 GROUP = 30
 CURVE = (30, 100, 300, 1_000, 3_000, 10_000, 40_000)  # homes of the picture
+OF_A_SHARE = """
+With all of the window's ε; of an Nth of it each ± is N times as wide (`setup --gas`: an eighth). A
+sum of 28 days is twice as exact as four of 7 days and tells about as much of a home, once a month.
+"""
 MOST_COUNTS = 20
 
 
@@ -106,6 +110,8 @@ def _forecast(args: argparse.Namespace) -> None:
         several = len(study.modes) > 1
         head = f"{each.fleet.homes:,} homes, {each.fleet.days} days; " if several else ""
         parts.append(head + modes_text(one, only_sums=only_sums))
+    if study.parts > 1:
+        parts.append(OF_A_SHARE)
     sys.stdout.write("\n".join(parts))
 
 

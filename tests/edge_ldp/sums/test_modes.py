@@ -7,7 +7,7 @@ from math import sqrt
 import pytest
 
 from edge_ldp.device.errors import ParameterError
-from edge_ldp.period_sums.habits import MEASURED, leak_of_reports, leak_of_sums
+from edge_ldp.period_sums.habits import MEASURED, MEASURED_GAS, leak_of_reports, leak_of_sums
 from edge_ldp.protocol.ledger import Window
 from edge_ldp.sums import Fleet, forecast, homes_law
 from edge_ldp.sums.forecast_command import main
@@ -115,6 +115,18 @@ def test_slots_that_are_several_of_the_windows_are_summed_alone_with_less_noise(
     assert first.startswith("28 days of 24 slots each 4 of the window's; 1 report of ε 1 in any 97")
     assert second.startswith("values 0 to 6,000 dm3, mean 180 dm3")
     assert "expected 95 % intervals, sums at home" in rest
+    assert "is N times as wide (`setup --gas`: an eighth)" in rest[-2]
+
+
+def test_a_month_of_gas_is_twice_as_exact_as_four_weeks_and_tells_about_as_much() -> None:
+    """As `setup --gas` ships it, an eighth of ε 8: below what a week away shows in reports."""
+    week, month = (leak_of_sums(days, 1, 1, 150_000, MEASURED_GAS) for days in (7, 28))
+    assert week is not None
+    assert month is not None
+    reports = leak_of_reports(43_470)
+    assert reports is not None
+    assert all(abs(one - other) <= 0.04 for one, other in zip(week.found, month.found, strict=True))
+    assert max(*week.found, *month.found) < reports.found[0]
 
 
 def test_a_week_or_day_that_is_all_there_is_is_compared_as_the_whole() -> None:
