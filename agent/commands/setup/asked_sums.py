@@ -91,7 +91,8 @@ def _given(
             f"{stream.name} over {counted(wanted.days, 'day')} in {counted(wanted.cells, 'part')}"
         )
         talk.say(
-            f"sums of {what} leave by your word alone: no report is of gas to compare with"
+            f"sums of {what} leave by your word alone (--least-b {stream.name}=N):"
+            " no report is of gas to compare with"
             if stream.quantity == GAS
             else f"what sums of {what} give away was not measured for such a layout or connection"
         )

@@ -161,7 +161,8 @@ def _one_code(slot_seconds: int) -> str:
 
 
 def _at_most(reports: int, seconds: int) -> str:
-    return f"At most {counted(reports, 'code')} leave this home in any {span(seconds)}"
+    verb = "leaves" if reports == 1 else "leave"
+    return f"At most {counted(reports, 'code')} {verb} this home in any {span(seconds)}"
 
 
 def _broker(answers: Answers) -> list[str]:

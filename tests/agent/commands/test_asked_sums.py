@@ -104,12 +104,17 @@ def test_an_energys_noise_is_a_powers_in_its_unit() -> None:
     ],
 )
 def test_gas_is_given_by_its_owners_word_alone_and_never_as_reports_PLN_21(
-    sums: InvitedSums | None, options: dict[str, Any], expected: list[str]
+    capsys: pytest.CaptureFixture[str],
+    sums: InvitedSums | None,
+    options: dict[str, Any],
+    expected: list[str],
 ) -> None:
     """There are no reports of it to tell no more than; without that word the others go on."""
     args = Namespace(**(NOTHING | options))
     found = given_sums(args, Talk(is_silent=True), [replace(POWER, sums=sums), GAS])
     assert [f"{one.mode} {one.table.share}" for one in found.values()] == expected
+    is_told = "leave by your word alone (--least-b gas=N):" in capsys.readouterr().out
+    assert is_told == ("gas" not in found and options.get("give") != "reports")
     if "gas" in found:
         assert (found["gas"].table.days, found["gas"].table.least_b) == (7, 150_000)
 

@@ -254,17 +254,22 @@ def test_a_number_that_is_typed_is_taken_as_strictly_and_asked_for_again(
     assert "the input ended; nothing was written" in said.err
 
 
+@pytest.mark.parametrize(("reports", "codes"), [("4", "4 codes leave"), ("1", "1 code leaves")])
 def test_what_epsilon_means_is_said_before_it_is_asked_for(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    reports: str,
+    codes: str,
 ) -> None:
     monkeypatch.setattr("sys.stdin", Terminal(""))
-    words = [*all_but_epsilon(tmp_path), "--ceiling", "9000", "--reports", "4"]
+    words = [*all_but_epsilon(tmp_path), "--ceiling", "9000", "--reports", reports]
     assert main(["setup", "-c", f"{tmp_path}/agent.toml", *words]) == 4
     said = " ".join(capsys.readouterr().out.split())
     meant, asked, _ = said.partition("ε of one report:")
     assert asked
     assert "likelier than another: 2.72 with ε 1, 1.65 with ε 0.5, 7.39 with ε 2." in meant
-    assert "At most 4 codes leave this home in any 24 h 15 min." in meant
+    assert f"At most {codes} this home in any 24 h 15 min." in meant
 
 
 def test_beside_sums_fewer_codes_leave_and_that_is_said_before_anything_is_asked(
