@@ -80,7 +80,7 @@ def query(asked: Asked) -> Shown:
         return told
     if sums is not None and sums.whole.mean is not None:
         return told
-    if args.mode == SUMS:
+    if args.mode == SUMS or stream.is_summed_alone:
         return told.but(common.EXIT_NOTHING, f"{stream.name}: {_no_sums(sums)}")
     elsewhere = extent if found.first_bucket is None else None
     reason = _nothing_text(args, elsewhere, zone)
@@ -101,7 +101,8 @@ def load_curve(asked: Asked) -> Shown:
     sums, named = _sums_asked(asked, group), {"group": args.group, "mode": args.mode}
     view = curve_answer(stream, curve, least, args.by, zone, sums=sums, **named)
     told = Shown(view, lambda: curve_text(view, zone), lambda: curve_csv(view), view.warnings)
-    if view.mode == SUMS and (sums is None or sums.whole.mean is None):
+    is_of_sums = view.mode == SUMS or stream.is_summed_alone
+    if is_of_sums and (sums is None or sums.whole.mean is None):
         return told.but(common.EXIT_NOTHING, f"{stream.name}: {_no_sums(sums)}")
     if len(curve.bucket) or view.mode == SUMS:
         return told
