@@ -141,10 +141,11 @@ class SqliteStore(SqliteReader, Store):
         except OSError as exc:
             holder = os.read(lock, 32).decode(errors="replace").strip()
             remedy = "stop it first, or name another store"
-            reason = f"is in use by process {holder}"
+            reason = f"is in use by {f'process {holder}' if holder else 'another process'}"
             raise StoreError(self.where, reason, remedy) from exc
         os.ftruncate(lock, 0)
-        os.write(lock, f"{os.getpid()}\n".encode())
+        with suppress(OSError):  # a full disk takes no word of it; the lock holds
+            os.write(lock, f"{os.getpid()}\n".encode())
 
     def _hold_file(self) -> None:
         """Hold the file itself, too, whatever its name; raises StoreError, OSError.

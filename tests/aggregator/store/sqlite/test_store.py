@@ -1,6 +1,7 @@
 """SQLite's own faults: AGG-04, AGG-05, AGG-12, and stores that must not be opened."""
 
 import os
+import resource
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -60,6 +61,21 @@ def test_a_second_writer_is_refused_and_told_who_holds_it(tmp_path: Path) -> Non
         SqliteStore.open(tmp_path / "a.db")
     store.close()
     SqliteStore.open(tmp_path / "a.db").close()
+
+
+def test_a_full_disk_takes_no_word_of_who_holds_it_AGG_05(tmp_path: Path) -> None:
+    SqliteStore.open(tmp_path / "a.db").close()
+    (tmp_path / "a.db.lock").write_bytes(b"")  # as after a crash
+    first, second = (SqliteStore(tmp_path / "a.db") for _ in range(2))
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))  # no byte can be written
+    try:
+        first.hold()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    with pytest.raises(StoreError, match="is in use by another process; stop it first"):
+        second.hold()
+    first.close()
 
 
 def test_a_lock_held_by_another_process_is_a_hold_and_nothing_is_lost(tmp_path: Path) -> None:
