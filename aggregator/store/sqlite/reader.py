@@ -27,6 +27,7 @@ _HELD = {
     sqlite3.SQLITE_BUSY: "is locked by another process",
     sqlite3.SQLITE_LOCKED: "is locked",
     sqlite3.SQLITE_FULL: "has no space left on its disk",
+    sqlite3.SQLITE_IOERR_SHMSIZE: "has no space left on its disk",
     sqlite3.SQLITE_IOERR: "met an input/output error",
     sqlite3.SQLITE_READONLY: "is read-only",
     sqlite3.SQLITE_CANTOPEN: "cannot be opened",
@@ -57,9 +58,9 @@ def lock_of(path: Path) -> Path:
 def translate(exc: Exception, path: Path) -> StoreError:
     """Return the store's error for one of SQLite's."""
     code = getattr(exc, "sqlite_errorcode", None)
-    held = None if code is None else _HELD.get(code & 0xFF)
+    held = None if code is None else _HELD.get(code, _HELD.get(code & 0xFF))
     if held:
-        return StoreHeldError(str(path), held, "waiting; nothing is acknowledged until it works")
+        return StoreHeldError(str(path), held, "nothing is acknowledged until it works")
     reason = " ".join(str(exc).split())  # one line, whatever SQLite says
     return StoreError(str(path), f"is damaged or not ours ({reason})", _DAMAGED)
 

@@ -15,7 +15,7 @@ from aggregator.counting.records import Changes
 from aggregator.counting.tally import Tally
 from aggregator.errors import StoreError, StoreHeldError
 from aggregator.store.forms import unpack_pairs
-from aggregator.store.sqlite.reader import SqliteReader
+from aggregator.store.sqlite.reader import SqliteReader, translate
 from aggregator.store.sqlite.session import SqliteSession
 from aggregator.store.sqlite.store import SqliteStore
 from edge_ldp.errors import RowError
@@ -76,6 +76,13 @@ def test_a_full_disk_takes_no_word_of_who_holds_it_AGG_05(tmp_path: Path) -> Non
     with pytest.raises(StoreError, match="is in use by another process; stop it first"):
         second.hold()
     first.close()
+
+
+def test_no_room_for_what_readers_share_is_told_as_no_room_AGG_05(tmp_path: Path) -> None:
+    error = sqlite3.OperationalError("disk I/O error")
+    error.sqlite_errorcode = sqlite3.SQLITE_IOERR_SHMSIZE
+    told = str(translate(error, tmp_path / "a.db"))
+    assert told.endswith("has no space left on its disk; nothing is acknowledged until it works")
 
 
 def test_a_lock_held_by_another_process_is_a_hold_and_nothing_is_lost(tmp_path: Path) -> None:
