@@ -104,6 +104,8 @@ def refuse_place(state: Path) -> None:
     for number, is_so in refused.items():
         if is_so:
             remedy = "check the directory, and as which user this is run"
+            if number == errno.ENOSPC:
+                remedy = f"make room there: {_LEAST_BYTES >> 10} KiB at the least"
             raise StorageError(str(state), os.strerror(number), remedy)
     for path, remedy in is_open:
         raise StorageError(str(state), f"others may write to {path}", remedy)

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from statistics import mean
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from agent.errors import StorageError
 from agent.state.journal import Journal
 from agent.state.journal_schema import SCHEMA
 from agent.state.plan_journal import StoredPlan
+from agent.state.state_file import refuse_place
 from edge_ldp.device.frame import decode
 from edge_ldp.protocol.ledger import Ledger, Window, charge, included, open_ledger
 from edge_ldp.protocol.messages import StreamStatus
@@ -840,3 +842,13 @@ def test_a_lock_file_that_says_nonsense_is_no_obstacle(tmp_path: Path) -> None:
         assert journal.set_aside is None
         journal.save_ledger(fresh_ledger())
         journal.close()
+
+
+def test_a_disk_without_room_is_refused_with_how_much_it_takes_AGT_05(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tmp_path.chmod(0o700)
+    full = SimpleNamespace(f_bfree=1, f_bavail=1, f_frsize=4096, f_flag=0)
+    monkeypatch.setattr(os, "statvfs", lambda _: full)
+    with pytest.raises(StorageError, match="No space left on device; make room there: 64 KiB"):
+        refuse_place(tmp_path / "s.db")
