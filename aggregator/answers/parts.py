@@ -1,8 +1,8 @@
 """What answers are made of: values whose types tell units, and the one way to write them.
 
 An answer is a class of AnswerPart, whose docstring tells what its types do not, and a function of
-this room that makes it. A command gives it as `Told` (aggregator.commands.asking), which prints it;
-the API is given the same value, and its class is the schema.
+this room that makes it. A command gives it as `Shown` (aggregator.commands.asking), which prints
+it; the API is given the same value, and its class is the schema.
 """
 
 import json
