@@ -45,7 +45,7 @@ def restore(args: argparse.Namespace) -> Shown:
     view = convert({"file": str(args.file), **done}, RestoredStore)
     lines = [f"restored from {args.file}"]
     for one in view.plans:
-        more = f", {one.taken_over} newer ones taken over" if one.taken_over else ""
+        more = f", newer ones taken over: {one.taken_over}" if one.taken_over else ""
         lines.append(f"{one.stream}: plans go on with epoch {one.epoch}{more}")
     if view.replaced:
         lines.append(f"what was there before is kept in {view.replaced}")

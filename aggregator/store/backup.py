@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from aggregator.config import AggregatorConfig
+from aggregator.errors import StoreError
 from aggregator.store.contract import PlanRow, Reader, stored_plan
 from aggregator.store.rows import AuditRow
 from aggregator.store.sqlite import backup as sqlite_backup
@@ -48,6 +49,11 @@ def restore_store(
     names = {stream.id: stream.name for stream in config.streams}
 
     def going_on(restored: Reader, since: Since) -> Since:
+        fleet = restored.facts().get("fleet", config.fleet)
+        if fleet != config.fleet:
+            remedy = "the store is as it was: name another backup"
+            reason = f"is a backup of the fleet {fleet}, not of {config.fleet}"
+            raise StoreError(str(source), reason, remedy)
         known = set(restored.audit())
         orders = [row for row in since.orders if row not in known]
         return Since(plans_to_add(restored.plans(), since.plans, renewed), [*orders, order])

@@ -136,6 +136,24 @@ def test_a_backup_made_under_load_is_one_moment(
 
 
 @BOTH
+def test_a_backup_of_another_fleet_is_refused_and_the_store_stays(
+    engine: Engine, desk: Operator, tmp_path: Path
+) -> None:
+    store = begun(engine)
+    store.pin({"fleet": "other"})
+    before = seen(store)
+    store.close()
+    file = tmp_path / "backup"
+    desk.text("backup", str(file))
+    told = desk.text("restore", str(file), code=4)
+    assert f"{file}: is a backup of the fleet other, not of " in told
+    store = engine.open()
+    assert seen(store) == before
+    assert store.facts()["fleet"] == "other"
+    store.close()
+
+
+@BOTH
 def test_a_file_that_is_no_backup_is_refused_and_the_store_stays(
     engine: Engine, desk: Operator, tmp_path: Path
 ) -> None:
