@@ -113,13 +113,12 @@ def sums_faults(config: AgentConfig) -> list[tuple[str, str]]:
         checks.append((f"streams[{at}].sums", has_both, "a table with mode 'sums' or 'both' only"))
         if (table := stream.sums) is None:
             continue
-        ceiling = stream.ceiling if table.ceiling is None else table.ceiling
-        is_within = stream.low < ceiling <= stream.ceiling
+        is_within = table.ceiling is None or stream.low < table.ceiling <= stream.ceiling
         own = "above low, and not above the stream's ceiling"
         checks.append((f"streams[{at}].sums.ceiling", is_within, own))
     faults = [(key, expected) for key, holds, expected in checks if not holds]
     for at, stream in enumerate(config.streams) if not faults else ():
-        if stream.sums is not None:
+        if stream.sums is not None and stream.low < stream.ceiling:  # else told already
             try:
                 _terms(config, at, stream)
             except ParameterError as exc:

@@ -176,6 +176,12 @@ def test_what_sums_cannot_stand_beside_is_refused_AGT_33(changes: dict[str, Any]
         parsed(**changes)
 
 
+def test_a_streams_own_ceiling_is_told_once_and_not_of_its_sums_AGT_33() -> None:
+    with pytest.raises(ConfigError) as caught:
+        parsed(ceiling=-5)
+    assert [one.key for one in (caught.value, *caught.value.others)] == ["streams[0].ceiling"]
+
+
 def test_a_curators_file_has_no_sums_AGT_33() -> None:
     curator = f'mode = "curator"\n{text()}\n[curator]\nepsilon = 1\nmethod = "fixed"\ntheta = 9\n'
     with pytest.raises(ConfigError, match="a curator's file has no sums"):
