@@ -31,7 +31,7 @@ def sums_files(config: AgentConfig, prefix: str) -> Iterator[PlanFile]:
     for terms in sum_terms(config).values():
         file = f"{prefix}{terms.name}.json"
         days = counted(terms.layout.days, "day")
-        words = f"sums every {days}, noise b = {terms.scale:,} {terms.unit}"
+        words = f"sums every {days}, noise b = {terms.scale:,} {terms.unit} × slots"
         yield PlanFile(terms.name, words, "", file, f"edge-ldp certify --check {file}")
 
 

@@ -189,6 +189,7 @@ def test_a_silent_home_is_told_until_when_and_that_no_sum_runs(tmp_path: Path) -
     summed = dict(facts.standing)["sums of power"]
     assert summed.endswith(" is added up once the silence ends; nothing of it left")
     assert "sums every 1 day, noise b" in said
+    assert " W × slots" in said
     past = at_home(tmp_path / "past.db").household.facts()
     assert past.silent is None
     assert "The agent is" not in page_html(past)
