@@ -133,7 +133,7 @@ def test_without_a_plan_there_is_none_to_keep(tmp_path: Path) -> None:
         replies = [httpx.get(f"{address}/api/v1/{name}") for name in names]
     for reply in replies:
         assert reply.status_code == 404
-        assert reply.json() == {"error": "power: no plan was issued yet"}
+        assert reply.json() == {"error": "power: no plan was issued yet: start the service"}
 
 
 @pytest.mark.parametrize(
