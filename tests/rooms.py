@@ -71,7 +71,7 @@ ROOMS = {
     "edge_ldp/estimate": Room(
         "densities from counts: EM, EMS, held-out, AHEAD, HH-ADMM, joint",
         f"edge_ldp/device edge_ldp/mechanisms edge_ldp/gateway {BASE}",
-        "numpy numpy.random scipy matplotlib pandas",
+        "numpy scipy matplotlib pandas",
     ),
     "edge_ldp/sums": Room(
         "means and sums with intervals, and their forecast",
@@ -83,12 +83,12 @@ ROOMS = {
     "edge_ldp/threshold": Room(
         "θ: the papers' rules and ours",
         f"edge_ldp/device edge_ldp/mechanisms edge_ldp/estimate edge_ldp/sums {BASE}",
-        "numpy numpy.random",
+        "numpy",
     ),
     "edge_ldp/poisoning": Room(
         "alarms and filters against lying devices",
         f"edge_ldp/mechanisms edge_ldp/vectorized edge_ldp/estimate {BASE}",
-        "numpy numpy.random scipy",
+        "numpy scipy",
     ),
     "edge_ldp/continual": Room(
         "one stream under central DP",

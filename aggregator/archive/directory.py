@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Protocol
 
 from aggregator.archive.spool import MODE, SEGMENT_BYTES, Spool, sync_directory
-from aggregator.archive.spool_record import Doubt
 from aggregator.config import AggregatorConfig
+from aggregator.counting.records import Doubt
 from aggregator.errors import StoreError
 
 ABOUT, SPOOL, REPORTS = "archive.json", "spool", "reports"

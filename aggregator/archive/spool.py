@@ -15,10 +15,10 @@ from pathlib import Path
 
 from aggregator.archive import spool_record
 from aggregator.counting.frames import CountedFrames
-from aggregator.counting.records import KeptSums
+from aggregator.counting.records import Doubt, KeptSums
 from aggregator.errors import StoreError, StoreHeldError
 
-IsCommitted = Callable[[spool_record.Doubt], bool]
+IsCommitted = Callable[[Doubt], bool]
 
 SEGMENT_BYTES = 16 << 20
 OPEN, SEALED = ".open", ".spool"
@@ -37,7 +37,7 @@ class Spool:
         self._path = place
         self._end = 0  # of what is committed
         self._written = 0
-        self._doubt: spool_record.Doubt | None = None
+        self._doubt: Doubt | None = None
 
     @classmethod
     def open(

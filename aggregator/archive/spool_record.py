@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from aggregator.archive.columns import TYPES, Reports, make_reports
 from aggregator.counting.frames import BATCH, EPOCH, SERIES, STREAM, CountedFrames
 from aggregator.counting.period_sums import read_sums
-from aggregator.counting.records import KeptSums
+from aggregator.counting.records import Doubt, KeptSums
 from aggregator.errors import AggregatorError
 from edge_ldp.device.errors import WireError
 
@@ -49,20 +49,6 @@ class RecordError(AggregatorError):
     def __init__(self, offset: int) -> None:
         super().__init__(f"damaged at byte {offset}")
         self.offset = offset
-
-
-@dataclass(frozen=True, slots=True)
-class Doubt:
-    """What a record is of, when it is not known whether it was committed.
-
-    `flush`: the id of the flush, empty in records of older versions; the rest is its first frame's.
-    """
-
-    flush: bytes
-    device: str
-    stream: int
-    batch: int
-    series: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -186,3 +186,17 @@ class Changes:
     held: Mapping[str, HeldCounts] = field(default_factory=dict)
     holds: frozenset[str] = frozenset()
     reporters: Mapping[Cell, bytes] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """What a record is of, when it is not known whether it was committed.
+
+    `flush`: the id of the flush, empty in records of older versions; the rest is its first frame's.
+    """
+
+    flush: bytes
+    device: str
+    stream: int
+    batch: int
+    series: int = 0

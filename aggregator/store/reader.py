@@ -5,9 +5,8 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Protocol, Self
 
-from aggregator.archive.spool_record import Doubt
 from aggregator.counting.period_totals import PeriodTotal, TotalKey
-from aggregator.counting.records import KeptSums, Key, Marked, Record
+from aggregator.counting.records import Doubt, KeptSums, Key, Marked, Record
 from aggregator.counting.reporters import united
 from aggregator.counting.retention import RolledUp
 from aggregator.counting.tally import CountRows

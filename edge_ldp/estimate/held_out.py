@@ -62,7 +62,7 @@ def held_out(
     mechanism: Modelled,
     counts: ArrayLike,
     *,
-    rng: np.random.Generator,
+    rng: "np.random.Generator",
     strengths: Sequence[float] = STRENGTHS,
     max_iterations: int = MAX_ITERATIONS,
 ) -> HeldOut:
@@ -146,7 +146,7 @@ class EstimatorChoice:
 
 
 @taking(mechanism=MODELLED, rng=GENERATOR)
-def auto(mechanism: Modelled, counts: ArrayLike, *, rng: np.random.Generator) -> EstimatorChoice:
+def auto(mechanism: Modelled, counts: ArrayLike, *, rng: "np.random.Generator") -> EstimatorChoice:
     """Return the choice for counts of a survey's codes; arguments, cost and errors of `held_out`.
 
     `rng` halves the reports, and is never privacy noise; same state, same choice.

@@ -62,7 +62,7 @@ def alarm(
     mechanism: Modelled,
     counts: ArrayLike,
     *,
-    rng: np.random.Generator,
+    rng: "np.random.Generator",
     false_alarm: float = FALSE_ALARM,
 ) -> Alarm:
     """Return whether `counts` (reports per code) can come from honest devices of one mechanism.
@@ -171,7 +171,9 @@ def largest_shift(mechanism: Mechanism, share: float) -> float:
     return share * (mechanism.influence + 1) * (mechanism.high - mechanism.low) / 2
 
 
-def _honest(runs: Runs, reports: int, law: Floats, rng: np.random.Generator, draws: int) -> Floats:
+def _honest(
+    runs: Runs, reports: int, law: Floats, rng: "np.random.Generator", draws: int
+) -> Floats:
     """Return (misfit, excess) of as many draws of honest counts, one row each."""
     figures = np.empty((draws, TESTS))
     for row in figures:

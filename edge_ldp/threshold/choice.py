@@ -132,7 +132,7 @@ class Outlook:
 
 
 @taking(aim=a("edge_ldp.threshold.choice.Aim"), counts=mapping(MECHANISM), rng=GENERATOR)
-def outlook(aim: Aim, counts: Mapping[Mechanism, Floats], rng: np.random.Generator) -> Outlook:
+def outlook(aim: Aim, counts: Mapping[Mechanism, Floats], rng: "np.random.Generator") -> Outlook:
     """Return the forecast by the reports there are, counted by mechanism and code.
 
     `rng` halves the reports; never privacy noise. Cost: some 0.3 s. Raises NoReportsError where a
@@ -179,7 +179,7 @@ def candidates(low: int, ceiling: int, lowest: int | None = None) -> Ints:
 
 
 def _shown(
-    aim: Aim, thetas: Ints, counts: Mapping[Mechanism, Floats], rng: np.random.Generator
+    aim: Aim, thetas: Ints, counts: Mapping[Mechanism, Floats], rng: "np.random.Generator"
 ) -> tuple[Floats, Floats]:
     """Return the tail above each θ and the variance of truncated values that both halves show."""
     densities = [_density(aim, half) for half in _halves(counts, rng)]
@@ -205,7 +205,7 @@ def _density(aim: Aim, half: Sequence[Evidence]) -> Density:
 
 
 def _halves(
-    counts: Mapping[Mechanism, Floats], rng: np.random.Generator
+    counts: Mapping[Mechanism, Floats], rng: "np.random.Generator"
 ) -> tuple[list[Evidence], list[Evidence]]:
     """Return the reports in two halves: a fair coin says into which each falls."""
     first, second = [], []

@@ -9,8 +9,7 @@ from uuid import UUID
 import psycopg
 from psycopg import errors
 
-from aggregator.archive.spool_record import Doubt
-from aggregator.counting.records import Key, Record
+from aggregator.counting.records import Doubt, Key, Record
 from aggregator.counting.tally import CountRows
 from aggregator.errors import OldStoreError, StoreError
 from aggregator.store.contract import LAST_BUCKET

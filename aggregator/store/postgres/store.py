@@ -15,8 +15,7 @@ from uuid import UUID
 import psycopg
 from psycopg import errors
 
-from aggregator.archive.spool_record import Doubt
-from aggregator.counting.records import Changes, Key
+from aggregator.counting.records import Changes, Doubt, Key
 from aggregator.errors import StoreError, StoreHeldError
 from aggregator.store.contract import Decide, PlanRow, RevisionRow, Store, new_flush
 from aggregator.store.flush_ids import flush_day

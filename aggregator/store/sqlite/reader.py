@@ -8,9 +8,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Self
 
-from aggregator.archive.spool_record import Doubt
 from aggregator.counting.record_rows import row_record
-from aggregator.counting.records import Key, Record
+from aggregator.counting.records import Doubt, Key, Record
 from aggregator.counting.seen_batches import is_settled
 from aggregator.counting.tally import CountRows
 from aggregator.errors import OldStoreError, StoreError, StoreHeldError

@@ -15,7 +15,6 @@ from aggregator.archive.columns import (
     unite,
 )
 from aggregator.archive.spool_record import (
-    Doubt,
     RecordError,
     decode_record,
     doubt_of,
@@ -23,6 +22,7 @@ from aggregator.archive.spool_record import (
     find_records,
 )
 from aggregator.counting.frames import Arrival, CountedFrames
+from aggregator.counting.records import Doubt
 from aggregator.counting.retention import RolledUp
 from aggregator.counting.seen_batches import ArrivedBatch, DeviceState, Outcome, is_settled, place
 from aggregator.counting.tally import Tally, merge, rows_of

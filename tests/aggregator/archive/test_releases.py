@@ -12,7 +12,6 @@ from aggregator.archive.files import Compacted, compact
 from aggregator.archive.releases import read_releases
 from aggregator.archive.spool import Spool
 from aggregator.archive.spool_record import (
-    Doubt,
     RecordError,
     decode_record,
     doubt_of,
@@ -22,6 +21,7 @@ from aggregator.archive.spool_record import (
 )
 from aggregator.commands import replay
 from aggregator.counting.frames import CountedFrames
+from aggregator.counting.records import Doubt
 from aggregator.counting.refusals import Measured
 from aggregator.errors import StoreError
 from aggregator.intake.intake import commit

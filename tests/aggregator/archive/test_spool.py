@@ -12,9 +12,8 @@ import pytest
 from aggregator.archive.directory import open_spool, read_about
 from aggregator.archive.files import Compacted, compact
 from aggregator.archive.spool import Spool
-from aggregator.archive.spool_record import Doubt
 from aggregator.config import parse_config
-from aggregator.counting.records import Changes
+from aggregator.counting.records import Changes, Doubt
 from aggregator.counting.tally import Tally
 from aggregator.errors import StoreError, StoreHeldError
 from aggregator.intake.intake import commit

@@ -92,8 +92,8 @@ def test_gas_which_nobody_reports_has_no_plan_and_no_alarm_of_it(
     shown = capsys.readouterr().out
     assert "power: no plan yet" in shown
     assert "gas: sums of homes alone, so no plan" in shown
-    for words in (("query",), ("load-curve", "--by", "day")):
-        assert main([*words, "--stream", "gas", "-c", file]) == 5
+    for question in (["query"], ["load-curve", "--by", "day"]):
+        assert main([*question, "--stream", "gas", "-c", file]) == 5
         assert "gas: no home's sums of a period" in capsys.readouterr().err
     assert main(["check", "-c", file]) == 0
     *_, gas, asked = capsys.readouterr().out.splitlines()

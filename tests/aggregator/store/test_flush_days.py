@@ -10,8 +10,7 @@ import psycopg
 import pytest
 from psycopg import errors
 
-from aggregator.archive.spool_record import Doubt
-from aggregator.counting.records import Changes, Known
+from aggregator.counting.records import Changes, Doubt, Known
 from aggregator.store.contract import new_flush
 from aggregator.store.flush_ids import DAY_MS, DAYS, flush_day, flush_id
 from aggregator.store.postgres import statements as schema
